@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.readers.document import Kind, ParsedDocument, Section
+from braid.core.ingest.readers.document import Kind, ParsedDocument, Section, one_line
 from braid.core.ingest.stubs import with_stubs_joined
 from braid.core.types import ChunkInput
 
@@ -68,7 +68,18 @@ def chunk_sections(
             f"overlap_chars is {overlap_chars}; it must be from 0 to half of chunk_chars ({chunk_chars // 2})",
             field="overlap_chars",
         )
-    return tuple(with_stubs_joined(_chunks(parsed.sections, chunk_chars, overlap_chars), chunk_chars))
+    sections = parsed.sections[1:] if _says_the_title(parsed) else parsed.sections
+    return tuple(with_stubs_joined(_chunks(sections, chunk_chars, overlap_chars), chunk_chars))
+
+
+def _says_the_title(parsed: ParsedDocument) -> bool:
+    """Return whether all that stands above the first heading is the document's title, as in Word: it would be joined to
+    the passage below that heading, and it is no part of that.
+    """
+    first, second = (*parsed.sections, None, None)[:2]
+    if first is None or second is None or first.kind != "prose" or first.page is not None or first.line is not None:
+        return False
+    return not first.heading_path and bool(second.heading_path) and one_line(first.text) == one_line(parsed.title)
 
 
 def _chunks(sections: Iterable[Section], size: int, overlap: int) -> Iterator[tuple[ChunkInput, bool]]:

@@ -21,6 +21,7 @@ from braid.core.ingest.readers.document import (
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html_menus import menus_of
 from braid.core.ingest.readers.merged import Cell, laid_out
+from braid.core.ingest.readers.parts.equation import write_equations
 from braid.core.ingest.readers.parts.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.parts.numerals import numeral
 from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
@@ -96,6 +97,8 @@ def parse_html(file: SourceFile, text: str) -> etree._Element | None:
     root: etree._Element | None = etree.fromstring(text.encode("utf-8", "replace"), parser)
     if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
         raise file.unreadable("%(name)s is nested too deeply to be read; save it in a simpler form")
+    if root is not None:
+        write_equations(root)
     return root
 
 
@@ -129,7 +132,16 @@ def _is_hidden(element: etree._Element) -> bool:
     if element.tag in _SKIPPED or element.get("hidden") is not None:
         return True
     style = element.get("style")
-    return style is not None and _HIDING.search(style) is not None
+    is_hiding = style is not None and _HIDING.search(style) is not None
+    return is_hiding and element.find("math") is None  # of which a picture is shown instead
+
+
+def _description(image: etree._Element) -> str:
+    """Return what is said of a picture; nothing for one of an equation that is there as text as well."""
+    text = image.get("alt") or ""
+    parent = image.getparent()
+    is_there = text.startswith("{\\displaystyle") and parent is not None and parent.find(".//math") is not None
+    return "" if is_there else text
 
 
 def _entered(field: etree._Element) -> str:
@@ -206,7 +218,7 @@ class _Paragraphs:
         elif tag == "br":
             self._parts.append(" " if self._row is not None else _LINE_BREAK)
         elif tag == "img":
-            self._parts.append(element.get("alt") or "")
+            self._parts.append(_description(element))
         self.text(element.text)
 
     def end(self, element: etree._Element) -> None:

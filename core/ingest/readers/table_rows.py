@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice, zip_longest
 from operator import itemgetter
 
@@ -55,6 +55,21 @@ def records(rows: Iterable[Row], heading_path: str = "", *, is_form: bool = Fals
     for part in parts:
         for _, table in groupby(_by_table(part), key=itemgetter(0)):
             yield from _table((row for _, row in table), heading_path)
+
+
+def names_of(rows: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """Return the names of the columns of a table; empty where it has none."""
+    return _parted([row for row in map(row_of, islice(rows, _HEADER_WITHIN)) if row.filled])[1]
+
+
+def is_without_names(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool:
+    """Return whether rows go on below the names of a table before: they have as many columns, and neither these names
+    at their top nor others, with numbers below.
+    """
+    if max(map(len, rows), default=0) != len(names) or list(rows[0]) == list(names):
+        return False
+    has_others = len(names_of(rows[:2])) > 0 and any(_NUMBER.fullmatch(cell) for cell in rows[min(1, len(rows) - 1)])
+    return not has_others
 
 
 def _names_at_top(first: list[Row]) -> tuple[str, ...]:

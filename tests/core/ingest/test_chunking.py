@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import random
 import time
 
+import docx
 import pytest
 
 from braid.core.errors import InvalidInputError
@@ -46,6 +48,19 @@ def prose(language: str, sentences: int, *, paragraph: int = 0, seed: int = 1) -
 def test_a_chunk_never_crosses_a_heading() -> None:
     chunks = chunks_of("a.md", "# A\none\n## B\ntwo\n# C\nthree\n")
     assert [(chunk.heading_path, chunk.text) for chunk in chunks] == [("A", "one"), ("A > B", "two"), ("C", "three")]
+
+
+@pytest.mark.parametrize(("title", "begins"), [("Travel policy", "Trips"), ("Rules of 2025", "Travel policy\n\nTrips")])
+def test_the_title_of_a_document_is_no_part_of_the_passage_below_its_first_heading(title: str, begins: str) -> None:
+    made = docx.Document()
+    made.core_properties.title = title
+    made.add_heading("Travel policy", level=0)
+    made.add_heading("Booking", level=1)
+    made.add_paragraph("Trips under four hours are made by train.")
+    stream = io.BytesIO()
+    made.save(stream)
+    [chunk] = chunks_of("policy.docx", stream.getvalue())
+    assert (chunk.heading_path, chunk.text) == ("Booking", f"{begins} under four hours are made by train.")
 
 
 def test_a_chunk_never_crosses_a_page() -> None:

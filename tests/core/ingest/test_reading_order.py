@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pypdfium2  # type: ignore[import-untyped]
 import pytest
 from reportlab.pdfbase import pdfmetrics  # type: ignore[import-untyped]
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont  # type: ignore[import-untyped]
@@ -100,6 +101,23 @@ def test_a_table_is_read_row_by_row() -> None:
     assert [" ".join(line.split()) for line in lines if line][:2] == [" ".join(row) for row in rows[:2]]
     two = tuple((60.0 + 300 * x, 700.0 - 20 * y, row[x]) for y, row in enumerate(rows) for x in range(2))
     assert "Engineering 61,000\n" in text_of(drawn(two)) + "\n"
+
+
+def test_a_line_break_between_letters_that_touch_in_one_row_is_none() -> None:
+    """PDFium takes a page of nothing but a wide table, drawn letter by letter, for one of lines from top to bottom."""
+    rows = [(str(100 + number), "Teak batten" if number % 2 else "Larch dowel", "7", "41.50") for number in range(8)]
+    content = drawn(
+        tuple(
+            (left + 6.0 * at, 760 - 17.0 * number, letter)
+            for number, cells in enumerate(rows)
+            for left, cell in zip((60, 130, 330, 480), cells, strict=True)
+            for at, letter in enumerate(cell)
+        )
+    )
+    with pypdfium2.PdfDocument(content) as document:
+        said = document[0].get_textpage().get_text_range()
+    assert "T\r\ne\r\na\r\nk" in said
+    assert text_of(content).split() == " ".join(" ".join(cells) for cells in rows).split()
 
 
 def test_a_hyphen_that_is_written_elsewhere_is_kept() -> None:

@@ -74,6 +74,31 @@ def table(canvas: Canvas, lines: Lines = as_grid, rows: Sequence[Sequence[str]] 
             canvas.drawString(left + pad, TOP - HEIGHT * row - 14, cell)
 
 
+def test_a_table_that_goes_on_over_the_page_takes_its_names() -> None:
+    rows = [("Press", "Ito", "61,000"), ("Shop", "Kim", "48,500"), ("Hall", "Abe", "7")]
+
+    def page(*drawn: Sequence[str], lefts: Sequence[float] = LEFTS) -> Draw:
+        def draw(canvas: Canvas) -> None:
+            as_grid(canvas, lefts, [TOP - HEIGHT * row for row in range(len(drawn) + 1)])
+            for row, cells in enumerate(drawn):
+                for left, cell in zip(lefts, cells, strict=False):
+                    canvas.drawString(left + 4, TOP - HEIGHT * row - 14, cell)
+
+        return draw
+
+    def read(*pages: Draw) -> list[str]:
+        return [section.text for section in parsed(pdf(*pages)).sections]
+
+    head, lines = STAFF[0], [" | ".join(row) for row in rows]
+    first = page(head, rows[0])
+    assert read(first, page(*rows[1:]), page(*rows))[1:] == ["\n".join([ROWS[0], *each]) for each in (lines[1:], lines)]
+    assert read(first, page(head, *rows[1:]))[1] == "\n".join([ROWS[0], *lines[1:]])  # printed again
+    others = page(("Room", "Owner", "Seats"), *rows[1:])
+    assert read(first, others)[1] == "\n".join(["Room | Owner | Seats", *lines[1:]])
+    elsewhere = page(*rows[1:], lefts=(60, 140, 260, 360))
+    assert read(first, elsewhere)[1] == "\n".join(lines[1:])
+
+
 def around(canvas: Canvas, lines: Lines = as_grid) -> None:
     """Draw sentences after the table that stand above and below it."""
     table(canvas, lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+import zipfile
 from collections.abc import Callable
 
 import docx
@@ -83,6 +84,20 @@ def test_merged_cells_of_a_workbook_are_filled_and_its_title_is_the_caption() ->
         ("Plan > Budget 2026", header, "North | 1 | 2 | 3 | 4"),
         ("Plan > Budget 2026", header, "North | 5 | 6 | 7 | 8"),
     ]
+
+
+@pytest.mark.parametrize(("stored", "flag", "unknown"), [("0", 1, "1"), ("0", 0, None), ("72.2", 1, None)])
+def test_a_zero_that_a_program_puts_for_each_formula_is_no_value(stored: str, flag: int, unknown: str | None) -> None:
+    content = sheet(("Van", "Cost"), ("Falcon", 84.5), ("Heron", -12.3), ("Total", "=SUM(B2:B3)"))
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(stream, "w") as new:
+        for name in old.namelist():
+            part = old.read(name).replace(b"</f><v />", b"</f><v></v>").replace(b"</f><v/>", b"</f><v></v>")
+            part = part.replace(b"</f><v></v>", f"</f><v>{stored}</v>".encode())
+            new.writestr(name, part.replace(b'fullCalcOnLoad="1"', f'fullCalcOnLoad="{flag}"'.encode()))
+    parsed = read("a.xlsx", stream.getvalue())
+    assert parsed.metadata.get("formulas_without_value") == unknown
+    assert parsed.sections[-1].text == ("Total" if unknown else f"Total | {stored}")
 
 
 def test_years_may_be_the_names_of_columns_and_are_values_elsewhere() -> None:

@@ -19,6 +19,7 @@ from braid.core.ingest.readers.html import add_html, parse_html
 from braid.core.ingest.readers.html import read as read_html
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.open_document import read as read_open_document
+from braid.core.ingest.readers.parts.equation import write_equations
 from braid.core.ingest.readers.parts.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 from braid.core.ingest.readers.parts.xml import attribute, local, parse_xml
 from braid.core.ingest.readers.rows import row_of
@@ -56,6 +57,10 @@ _FACTS = {"pubDate": "Date", "published": "Date", "updated": "Date", "date": "Da
     "creator": "Author",
     "category": "Category",
 }
+_TECHNICAL = ("id", "class", "style", "lang", "type")
+"""Attributes that say nothing of a value; units, currencies and eras do."""
+MAX_ATTRIBUTE = 100
+"""Characters of an attribute that is said with a value."""
 MAX_LEVEL = 6
 MAX_CELLS = 1_000
 """Of a row of a workbook in XML."""
@@ -71,6 +76,7 @@ def read(file: SourceFile) -> ParsedDocument:
             most=format(MAX_ATTRIBUTES, ","),
         )
     root = _root(file, text.encode("utf-8", "replace"))
+    write_equations(root)
     kind = local(root)
     if kind in ("html", "xhtml"):
         return read_html(file)
@@ -221,18 +227,31 @@ def _cells(row: etree._Element) -> list[str]:
 def _add(element: etree._Element, outline: Outline, level: int) -> None:
     """Add an element: a text, a table, a record of values, or a part with a title and others in it."""
     name, children = local(element), _children(element)
-    own = (element.text or "").strip() or any((each.tail or "").strip() for each in element)
+    own = _has_text(element)
     if name in ("table", "tgroup", "informaltable") and (rows := _rows(element)):
         add_table(outline, laid_out(rows), next((_all_text(each) for each in children if local(each) in _TITLES), ""))
     elif not children or own or _is_paragraph(element):
         text = _all_text(element)
         if text or not children:
             outline.add(_named(element, text), tight=name in ("li", "item", "listitem", "line", "l"))
-    elif not any(map(_children, children)) and not any(local(each) in _PROSE for each in children):
+    elif _is_record(children):
         values = (_named(each, _all_text(each)) for each in children)
         outline.add("\n".join(filter(None, (*_attributes(element), *values))))
     else:
         _add_part(element, children, outline, level)
+
+
+def _has_text(element: etree._Element) -> bool:
+    return bool((element.text or "").strip()) or any((each.tail or "").strip() for each in element)
+
+
+def _is_record(children: list[etree._Element]) -> bool:
+    """Return whether elements are values, of which those with others in their text have names of their own."""
+    names = [local(each) for each in children]
+    if not _PROSE.isdisjoint(names):
+        return False
+    mixed = [each for each in children if _children(each)]
+    return not mixed or (len(set(names)) == len(names) and all(map(_has_text, mixed)))
 
 
 def _is_paragraph(element: etree._Element) -> bool:
@@ -255,12 +274,17 @@ def _add_part(element: etree._Element, children: list[etree._Element], outline: 
 
 
 def _named(element: etree._Element, text: str) -> str:
-    """Return the text of an element after its name, or after the name that it is given; alone where it is prose."""
+    """Return the text of an element after its name, or the name that it is given, and its attributes; alone where it is
+    prose.
+    """
     if not text:
         return "\n".join(f"{local(element)} {line}" for line in _attributes(element))
     if local(element) in _PROSE or local(element).lower() in _PROSE:
         return text
-    return f"{attribute(element, 'name') or attribute(element, 'key') or local(element)}: {text}"
+    given = next((name for name in ("name", "key") if attribute(element, name)), "")
+    said = (line for line in _attributes(element) if line.partition(":")[0] not in (given, *_TECHNICAL))
+    more = ", ".join(line for line in said if len(line) <= MAX_ATTRIBUTE)
+    return f"{attribute(element, given) or local(element)}{f' ({more})' if more else ''}: {text}"
 
 
 def _attributes(element: etree._Element) -> Iterator[str]:

@@ -23,9 +23,9 @@ from braid.core.ingest.readers.archive import PACKAGE_ERRORS
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, first_title, one_line, struck
 from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
-from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.numbering import labelled, whole
 from braid.core.ingest.readers.office.package import embedded, open_xml
+from braid.core.ingest.readers.parts.equation import equation
 from braid.core.ingest.readers.parts.numerals import numeral
 from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.symbols import has_codes, signs

@@ -20,11 +20,11 @@ from braid.core.ingest.readers.archive import PACKAGE_ERRORS
 from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line, struck
 from braid.core.ingest.readers.merged import Grid, MergedCells, merged
 from braid.core.ingest.readers.office.drawing import chart_lines, is_description, paragraphs
-from braid.core.ingest.readers.office.equation import equation
 from braid.core.ingest.readers.office.field_codes import MAX_CODE_CHARS, shown_by
 from braid.core.ingest.readers.office.numbering import BASE, MAX_BASES, WordNumbering, labelled, whole
 from braid.core.ingest.readers.office.package import embedded, open_xml
 from braid.core.ingest.readers.office.word_parts import add_embedded, chosen, in_its_font, symbol
+from braid.core.ingest.readers.parts.equation import equation
 from braid.core.ingest.readers.parts.raised import RAISE, mark_raised
 from braid.core.ingest.readers.parts.xml import parse_xml
 from braid.core.ingest.readers.table_rows import CAPTION, add_table, in_cell

@@ -50,6 +50,11 @@ MAX_CELLS = 20_000_000
 _FORMULA_WITHOUT_VALUE = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:</c>|<v\s*/>|<v></v>)")
 """A formula without its value, as programs write it that do not calculate."""
 
+_FORMULA = re.compile(rb"<f\b")
+_FORMULA_OF_ZERO = re.compile(rb"(<f\b[^>]*(?:/>|>[^<]*</f>)\s*)<v>0</v>")
+_TO_CALCULATE = re.compile(rb"""<calcPr\b[^>]{0,300}\bfullCalcOnLoad=["'](?:1|true)["']""")
+"""How programs that do not calculate tell Excel to do so once it opens the workbook."""
+
 MAX_MERGED = 20_000
 """Most merged ranges of a sheet; further ones stay as they are."""
 _MERGED = re.compile(rb'<(?:\w{1,20}:)?mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
@@ -85,6 +90,9 @@ def read(file: SourceFile) -> ParsedDocument:
     counts = HiddenCounts()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         shared = _raised_texts(archive)
+        is_to_calculate = any(
+            _TO_CALCULATE.search(archive.read(name)) for name in archive.namelist() if name.lower() == "xl/workbook.xml"
+        )
         for sheet in workbook.worksheets:
             if not isinstance(sheet, ReadOnlyWorksheet) or sheet.title in hidden:
                 continue
@@ -92,9 +100,11 @@ def read(file: SourceFile) -> ParsedDocument:
             source = archive.read(path) if path in archive.NameToInfo else b""
             for place, text in shared.items():
                 sheet._shared_strings[place] = text  # type: ignore[attr-defined]  # not in the stub
+            changed = _without_zeros(source) if is_to_calculate else b""
+            source = changed or source
             unknown += len(_FORMULA_WITHOUT_VALUE.findall(source))
             spans = list(_merged(source))
-            rows = _rows(file, sheet, formats, counts)
+            rows = _rows(file, sheet, changed, formats, counts)
             grid = merged(rows, spans) if spans else Grid([])
             sections.extend(records(map(row_of, grid.rows if spans else rows), sheet.title, is_form=grid.is_form))
             sections.extend(_drawn(file, archive, path, sheet.title, seen))
@@ -125,11 +135,23 @@ def _merged(sheet: bytes) -> Iterator[MergedCells]:
         yield MergedCells(row, column, int(last_row) - row, column_index_from_string(last_column) - column)
 
 
-def _rows(file: SourceFile, sheet: ReadOnlyWorksheet, formats: _Formats, counts: HiddenCounts) -> Iterator[list[str]]:
-    """Yield the rows; openpyxl's own `iter_rows` makes an object of each cell, which takes a sixth longer."""
+def _without_zeros(sheet: bytes) -> bytes:
+    """Return a sheet without the values of its formulas where each has a zero, as some programs put for all of them;
+    nothing for others.
+    """
+    found, count = _FORMULA_OF_ZERO.subn(rb"\1", sheet)
+    return found if count and count == len(_FORMULA.findall(sheet)) else b""
+
+
+def _rows(
+    file: SourceFile, sheet: ReadOnlyWorksheet, changed: bytes, formats: _Formats, counts: HiddenCounts
+) -> Iterator[list[str]]:
+    """Yield the rows of a sheet, as it has been ``changed`` if it has. openpyxl's own `iter_rows` makes an object of
+    each cell, which takes a sixth longer.
+    """
     cells_read = last = widest = hidden = 0
-    with sheet._get_source() as source:  # type: ignore[attr-defined]  # not in the stub
-        parser = formats.parser(sheet, source)
+    with io.BytesIO(changed) if changed else sheet._get_source() as opened:  # type: ignore[attr-defined]  # not in the stub
+        parser = formats.parser(sheet, opened)
         for number, cells in parser.parse():
             if number > MAX_ROW:
                 raise ValueError(f"row {number} of a sheet")

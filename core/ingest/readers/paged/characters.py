@@ -19,8 +19,13 @@ GAP = 0.7
 """Least space between two parts of a line that may be of two columns, or cells, in heights of the line."""
 HYPHENS = "\x02\ufffe"
 """How PDFium marks a hyphen at the end of a line; it leaves the line break out."""
-SECOND_HALF = "\ufeff"
-"""Stands where PDFium counts a second character of a letter beyond U+FFFF; it is no part of a text."""
+NOTHING = "\ufeff"
+"""Stands where PDFium counts a character that is no part of a text: the second one of a letter beyond U+FFFF, and a
+line break within a row.
+"""
+_TOUCHING = 0.1
+"""Most space, and overlap, of two letters of a word, in heights of their font."""
+_BREAK_WITHIN = re.compile(r"(?<=\S)\r\n(?=\S)")
 _NAMED = str.maketrans(
     {
         **{chr(0xF730 + digit): str(digit) for digit in range(10)},
@@ -61,6 +66,10 @@ class LinePiece(NamedTuple):
         """From top to bottom."""
         return self.bottom - self.top
 
+    def of(self, text: str) -> str:
+        """Return its characters in the text of its page, each white space as one space."""
+        return " ".join(text[self.start : self.end].replace(NOTHING, "").split())
+
 
 def page_text(found: pypdfium2.PdfTextPage) -> str:
     """Return the characters of a page, one for each that PDFium counts, in the order in which they are drawn."""
@@ -70,7 +79,18 @@ def page_text(found: pypdfium2.PdfTextPage) -> str:
         codes = [raw.FPDFText_GetUnicode(found, index) for index in range(count)]
         pairs = zip(codes, [*codes[1:], 0], [0, *codes[:-1]], strict=True)
         text = "".join(_letter(code, following, before) for code, following, before in pairs)
+    text = _BREAK_WITHIN.sub(lambda each: NOTHING * 2 if _is_in_row(found, *each.span()) else each[0], text)
     return with_ligatures(found, text if text.isascii() else text.translate(_NAMED))
+
+
+def _is_in_row(found: pypdfium2.PdfTextPage, start: int, end: int) -> bool:
+    """Return whether the letters before and after a line break touch: PDFium breaks the rows of a page that it takes
+    for one with lines from top to bottom.
+    """
+    before, after = loose_boxes(found, start - 1, 1)[0], loose_boxes(found, end, 1)[0]
+    height = min(before[1] - before[3], after[1] - after[3])
+    is_level = np.abs(before[[1, 3]] - after[[1, 3]]).max() <= _TOUCHING * height
+    return bool(is_level and abs(after[0] - before[2]) <= _TOUCHING * height)
 
 
 def _letter(code: int, following: int, before: int) -> str:
@@ -78,7 +98,7 @@ def _letter(code: int, following: int, before: int) -> str:
     if 0xD800 <= code < 0xDC00 <= following < 0xE000:
         return chr(0x10000 + (code - 0xD800) * 0x400 + following - 0xDC00)
     if 0xDC00 <= code < 0xE000 and 0xD800 <= before < 0xDC00:
-        return SECOND_HALF
+        return NOTHING
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 

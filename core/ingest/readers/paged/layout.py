@@ -8,7 +8,7 @@ it from those below. A table has gaps as well, but its cells do not fill their c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from statistics import median
 
@@ -50,6 +50,8 @@ class RuledTable:
     top: float
     right: float
     bottom: float
+    columns: tuple[float, ...]
+    """Where its columns begin and end, also those without text."""
 
     @property
     def pieces(self) -> list[LinePiece]:
@@ -130,8 +132,22 @@ def upright_layout(
         for side, margin in ((above, head), (below, foot))
     )
     columns = [block for tier in _tiers(turned(upright, width)) for block in _split(tier, _gutter(tier), _MAX_DEPTH)]
+    columns = [replace(block, rows=tuple(map(_joined, block.rows))) for block in columns]
     of_tables = [ColumnBlock((), table.left, table.right, table) for table in tables]
     return Layout(tuple(head), (*before, *columns, *after, *of_tables), tuple(foot))
+
+
+def _joined(row: Row) -> Row:
+    """Return a row of letters with those in one piece that are drawn, and stand, one after the other."""
+    joined = [row[0]]
+    for letter in row[1:]:
+        last = joined[-1]
+        if letter.line == last.line and letter.start == last.end and letter.left - last.right < last.height / 2:
+            top, bottom = min(last.top, letter.top), max(last.bottom, letter.bottom)
+            joined[-1] = LinePiece(last.start, letter.end, last.left, top, letter.right, bottom, last.line)
+        else:
+            joined.append(letter)
+    return tuple(joined)
 
 
 def _tiers(letters: list[LinePiece]) -> list[list[LinePiece]]:

@@ -84,7 +84,7 @@ def _rows(layout: Layout) -> Iterator[Row]:
 
 
 def _said(text: str, piece: LinePiece) -> str:
-    return text[piece.start : piece.end].strip()
+    return piece.of(text)
 
 
 def _lines(page: Page, numbers: dict[LinePiece, int]) -> list[str]:

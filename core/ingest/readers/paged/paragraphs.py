@@ -158,7 +158,7 @@ def _without_repeated(grid: Sequence[Sequence[int]]) -> list[list[int]]:
 def _cell(text: str, pieces: Sequence[LinePiece], words: Words) -> str:
     joined = ""
     for piece in pieces:
-        joined = join_lines(joined, " ".join(text[piece.start : piece.end].split()), words)
+        joined = join_lines(joined, piece.of(text), words)
     return _plain(joined)
 
 
@@ -322,7 +322,7 @@ def _begins(text: str, block: ColumnBlock, before: Row, after: Row) -> bool:
 
 def _is_behind_mark(text: str, row: Row) -> bool:
     """Return whether a row is the mark of a list's item and, as a piece for itself, the item's first line."""
-    return len(row) == 2 and _MARK_ALONE.fullmatch(text[row[0].start : row[0].end].strip()) is not None
+    return len(row) == 2 and _MARK_ALONE.fullmatch(row[0].of(text)) is not None
 
 
 def _is_indented(text: str, block: ColumnBlock, before: Row, after: Row) -> bool:
@@ -371,12 +371,13 @@ def _goes_on(
 def _row_text(text: str, row: Row) -> str:
     """Return the text of a row, a space between its pieces unless they are letters that touch."""
     if len(row) == 1:
-        return " ".join(text[row[0].start : row[0].end].split())
+        return row[0].of(text)
     joined = ""
     last: LinePiece | None = None
     for piece in row:
-        said = " ".join(text[piece.start : piece.end].split())
+        said = piece.of(text)
         is_next = last is not None and last.end - last.start == piece.end - piece.start == 1
+        is_next = is_next or (_CJK.match(joined[-1:]) is not None and _CJK.match(said) is not None)
         touches = last is not None and is_next and piece.left - last.right < _TOUCHING * max(last.height, piece.height)
         joined += said if touches or not joined or not said else f" {said}"
         last = piece

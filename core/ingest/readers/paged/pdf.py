@@ -32,7 +32,7 @@ from braid.core.ingest.readers.paged.paragraphs import Part, Words, page_parts
 from braid.core.ingest.readers.paged.ruled import page_layout
 from braid.core.ingest.readers.paged.running_heads import Running, is_page_number, running_of, text_of
 from braid.core.ingest.readers.paged.text_pictures import LOOK_SIDE, looks_like_text, text_pictures, thumbnail
-from braid.core.ingest.readers.table_rows import CAPTION, add_table
+from braid.core.ingest.readers.table_rows import CAPTION, add_table, is_without_names, names_of
 from braid.core.metadata.gaps import ATTACHMENTS_UNREAD, GARBLED_PAGES, PAGES_WITHOUT_TEXT
 from braid.core.metadata.printed_pages import PRINTED_PAGES, PageNumber, printed_pages
 
@@ -230,7 +230,7 @@ def _is_stamp(page: pypdfium2.PdfPage, text: str, layout: Layout) -> bool:
         and piece.right >= _SIDE * width
         and piece.left <= (1 - _SIDE) * width
     ]
-    if sum(len(word) for piece in inner for word in text[piece.start : piece.end].split()) <= STAMP_LETTERS:
+    if sum(len(word) for piece in inner for word in piece.of(text).split()) <= STAMP_LETTERS:
         return True
     across = max(piece.right for piece in inner) - min(piece.left for piece in inner)
     down = max(piece.bottom for piece in inner) - min(piece.top for piece in inner)
@@ -269,8 +269,28 @@ def _parts(pages: list[Page], running: Running) -> tuple[list[list[Part]], list[
     """Return the paragraphs and tables of each page, and the running heads, which it is without."""
     words = Words(pages)
     parts = [page_parts(*page, rows, words) for page, rows in zip(pages, running.rows, strict=True)]
+    _repeat_names(parts, [layout for _, layout in pages])
     heads = (text_of(text, row) for (text, _), rows in zip(pages, running.rows, strict=True) for row in rows)
     return parts, [head for head in dict.fromkeys(heads) if not is_page_number(head)]
+
+
+def _repeat_names(parts: Sequence[list[Part]], layouts: Sequence[Layout]) -> None:
+    """Write the names of the columns of a table again where it goes on at the top of the next page without them."""
+    names: tuple[str, ...] = ()
+    columns: tuple[float, ...] = ()
+    for page, layout in zip(parts, layouts, strict=True):
+        tables = [layout.body[at].table if layout.body else None for at in (0, -1)]
+        first, last = (page[0], page[-1]) if page else ("", "")
+        goes_on = tables[0] is not None and _are_near(columns, tables[0].columns)
+        if names and goes_on and not isinstance(first, str) and is_without_names(first, names):
+            first.insert(0, list(names))
+        names = ()
+        if tables[1] is not None and not isinstance(last, str):
+            names, columns = names_of(last), tables[1].columns
+
+
+def _are_near(some: Sequence[float], others: Sequence[float]) -> bool:
+    return len(some) == len(others) and all(abs(one - other) <= _RULE for one, other in zip(some, others, strict=True))
 
 
 def _sections(parts: Sequence[Part], number: int) -> Iterator[Section]:

@@ -354,7 +354,9 @@ def _table(grid: _Grid, pieces: list[LinePiece], characters: _Characters) -> tup
     kept = grid.owners[filled.any(axis=1)][:, filled.any(axis=0)]
     numbers = tuple(tuple(row) for row in kept.tolist())
     box = (grid.columns[0], grid.rows[0], grid.columns[-1], grid.rows[-1])
-    return RuledTable(numbers, {owner: tuple(parts) for owner, parts in sorted(cells.items())}, *box), others
+    return RuledTable(
+        numbers, {owner: tuple(parts) for owner, parts in sorted(cells.items())}, *box, tuple(grid.columns)
+    ), others
 
 
 def _parts(piece: LinePiece, grid: _Grid, characters: _Characters) -> Iterator[tuple[int, LinePiece]]:
@@ -391,4 +393,5 @@ def _mirrored_table(table: RuledTable, width: float) -> RuledTable:
         cells={number: tuple(_mirrored(pieces, width)) for number, pieces in table.cells.items()},
         left=width - table.right,
         right=width - table.left,
+        columns=tuple(width - each for each in table.columns[::-1]),
     )

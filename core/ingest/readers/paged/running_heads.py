@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from braid.core.ingest.readers.document import one_line
 from braid.core.ingest.readers.paged.layout import Layout, Row
 from braid.core.metadata.printed_pages import PageNumber
 
@@ -106,14 +105,14 @@ def _repeating(pages: Sequence[tuple[str, Layout]], places: Sequence[_Place], fu
         for text, layout in pages
         for block in layout.body
         for row in block.rows
-        for letters in [_letters(text[row[0].start : row[0].end])]
+        for letters in [_letters(row[0].of(text))]
         for length in range(LEAST_LETTERS, len(letters) + 1)
     }
     found: list[set[Row]] = [set() for _ in pages]
     heads = [place for place in places if place.is_head]
     for place in _near_others(heads, full, max(MIN_PAGES, len(full) // 2)):
         text = pages[place.page][0]
-        said = [_letters(text[piece.start : piece.end]) for piece in place.row]
+        said = [_letters(piece.of(text)) for piece in place.row]
         if (
             place.page in full
             and all(len(each) < LEAST_LETTERS or each in body for each in said)
@@ -158,7 +157,7 @@ def is_page_number(text: str) -> bool:
 
 def text_of(text: str, row: Row) -> str:
     """Return the characters of a row, a space between its pieces."""
-    return one_line(" ".join(text[piece.start : piece.end] for piece in row))
+    return " ".join(piece.of(text) for piece in row)
 
 
 def _pattern(text: str, row: Row) -> str:

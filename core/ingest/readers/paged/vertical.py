@@ -7,12 +7,15 @@ from top to bottom, and its tiers are columns from left to right: it is read as 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import pairwise
+from bisect import bisect
+from collections.abc import Iterable, Sequence, Set
+from itertools import groupby, pairwise
+from operator import itemgetter
+from statistics import median
 from typing import NamedTuple
 
 from braid.core.ingest.readers.document import CJK
-from braid.core.ingest.readers.paged.characters import Box, LinePiece
+from braid.core.ingest.readers.paged.characters import NOTHING, LinePiece
 from braid.core.ingest.readers.paged.right_to_left import Corners
 
 _UPRIGHT = re.compile(f"[{CJK}\uac00-\ud7a3]")
@@ -20,6 +23,13 @@ LEAST_LETTERS = 8
 """Letters below each other by which a page is known to be written so."""
 _BESIDE, _STEP = 0.5, 2.0
 """In sizes of a letter: the next one of a column is no further aside than, and no further down than."""
+
+
+_WHOLE, _READING = 0.8, 0.6
+"""Shares of the size of a letter: one is as wide as its column from, and furigana are up to."""
+_NEAR = 1.0
+"""Points between a column and its furigana."""
+_KANA = re.compile("[\u3041-\u30ff]")
 
 
 class Split(NamedTuple):
@@ -52,14 +62,7 @@ def split(pieces: Sequence[LinePiece], text: str, boxes: Corners) -> Split:
     top, bottom = columns[:, 1].min(), columns[:, 3].max()
     level = [piece for piece in pieces if _is_level(piece, below) or piece.bottom <= top or piece.top >= bottom]
     kept = set(level)
-    upright = [
-        LinePiece(index, index + 1, *_box(boxes, index), piece.line)
-        for piece in pieces
-        if piece not in kept
-        for index in range(piece.start, piece.end)
-        if not text[index].isspace()
-    ]
-    return Split(level, upright)
+    return Split(level, _letters((piece for piece in pieces if piece not in kept), text, boxes))
 
 
 def turned(pieces: Sequence[LinePiece], width: float) -> list[LinePiece]:
@@ -83,9 +86,58 @@ def _below(at: Sequence[int], text: str, boxes: Corners) -> dict[int, bool]:
     return below
 
 
-def _box(boxes: Corners, index: int) -> Box:
-    left, top, right, bottom = boxes[index].tolist()
-    return left, top, right, bottom
+def _letters(pieces: Iterable[LinePiece], text: str, boxes: Corners) -> list[LinePiece]:
+    """Return the letters of pieces, without furigana. Those that stand in a part of their place, as ``、``, ``一`` and
+    brackets do, have all of it, and so have the digits of a number that is set upright, which have one height as well.
+    """
+    letters = [
+        LinePiece(index, index + 1, *boxes[index].tolist(), piece.line)
+        for piece in pieces
+        for index in range(piece.start, piece.end)
+        if not text[index].isspace() and text[index] != NOTHING
+    ]
+    size = median(letter.width for letter in letters) if letters else 0.0
+    whole = [letter for letter in letters if letter.width >= _WHOLE * size]
+    edges = {round(letter.right) for letter in whole}
+    kept = [letter for letter in letters if not _is_reading(letter, text, size, edges)]
+    lefts: list[float] = []
+    for left in sorted(letter.left for letter in whole):
+        if not lefts or left - lefts[-1] > _BESIDE * size:
+            lefts.append(left)
+    found: list[LinePiece] = []
+    placed = sorted((bisect(lefts, letter.left + _NEAR), letter.top, letter) for letter in kept)
+    for _, column in groupby(placed, key=itemgetter(0)):
+        found += _in_column([letter for *_, letter in column], size)
+    return sorted(found)
+
+
+def _is_reading(letter: LinePiece, text: str, size: float, edges: Set[int]) -> bool:
+    """Return whether a letter is of furigana: kana half as wide as the letters of the column that it stands beside."""
+    is_small = letter.width <= _READING * size and _KANA.match(text[letter.start]) is not None
+    return is_small and not edges.isdisjoint(range(round(letter.left) - 1, round(letter.left) + 2))
+
+
+def _in_column(letters: list[LinePiece], size: float) -> list[LinePiece]:
+    """Return the letters of a column, from its top, with the places that they have."""
+    whole: LinePiece | None = None
+    for at in (*range(len(letters)), *reversed(range(len(letters)))):  # what begins a column is as wide as the next one
+        letter = letters[at]
+        if letter.width >= _WHOLE * size:
+            whole = letter
+        elif whole is not None and whole.left - _NEAR <= letter.left and letter.right <= whole.right + _NEAR:
+            letters[at] = letter._replace(left=whole.left, right=whole.right)
+    for at, following in enumerate([*letters[2:], *letters[-1:]][: len(letters) - 1], start=1):
+        before, letter = letters[at - 1 : at + 1]
+        end = before.bottom + letter.width
+        if before.top <= (letter.top + letter.bottom) / 2 <= before.bottom:
+            letters[at] = letter._replace(top=before.top, bottom=before.bottom)
+        elif letter.height < _WHOLE * letter.width and letter.bottom <= end + _NEAR:
+            end = min(end, following.top) if following.top >= (letter.top + letter.bottom) / 2 else end
+            letters[at] = letter._replace(top=before.bottom, bottom=max(end, letter.bottom))
+    return [
+        one._replace(bottom=other.top + _NEAR) if 0 <= other.top - one.bottom < one.width / 2 else one
+        for one, other in zip(letters, [*letters[1:], *letters[-1:]], strict=True)
+    ]
 
 
 def _is_level(piece: LinePiece, below: dict[int, bool]) -> bool:

@@ -84,6 +84,38 @@ def test_tiers_of_a_poem_whose_lines_are_short_are_read_one_after_the_other() ->
     )
 
 
+def test_signs_digits_and_readings_that_are_narrower_than_their_column_tear_no_sentence_apart() -> None:
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pagesize=(595, 842))
+    pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3"))
+    columns = (
+        "十月の終わり、燈台守の源蔵",
+        "は、樽に油が①升しか残って",
+        "いないのを見た。「今夜は荒",
+        "れるぞ」と、彼は言った。",
+    )
+    for at, column in enumerate(columns):
+        for row, letter in enumerate(column):
+            left, base = 520 - 22.0 * at, 760 - 12.0 * row
+            if letter in "、。":  # in the upper right of their place
+                canvas.setFont("HeiseiMin-W3", 3)
+                canvas.drawString(left + 9, base + 7, letter)
+            elif letter == "①":
+                canvas.setFont("Helvetica", 11)
+                canvas.drawString(left, base, "12")
+            else:
+                canvas.setFont("HeiseiMin-W3", 12)
+                canvas.drawString(left, base, letter)
+    canvas.setFont("HeiseiMin-W3", 6)
+    for row, letter in enumerate("とうだいもり"):
+        canvas.drawString(532, 676 - 6.0 * row, letter)
+    canvas.save()
+    said = read_document("page.pdf", stream.getvalue(), max_bytes=10**8).sections[0].text
+    assert "".join(said.split()) == "".join(columns).replace("①", "12")
+    assert "終わり、燈台守" in said
+    assert "12升しか" in said
+
+
 def test_what_is_above_and_below_the_columns_comes_before_and_after() -> None:
     more = [(60.0, 815.0, "港湾だより第七号"), (290.0, 30.0, "二四")]
     text = read(pdf(letters_of(COLUMNS), more))
