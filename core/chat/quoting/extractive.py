@@ -76,7 +76,10 @@ CUT_FACTOR = 0.8
 YEAR_FACTOR, OTHER_YEAR_FACTOR = 1.3, 0.6
 """Factors of a document with the year that is asked for in its title, and with another one."""
 OLDER_FACTOR = 0.85
-"""Factor of a version of a document of which a newer one was found, where no year is asked for."""
+"""Factor of a version of a document of which a newer one was found, where no year is asked for, and of a mail that a
+later one follows, for each of up to three.
+"""
+MOST_LATER = 3
 FEW_NEW_TERMS = 0.25
 """Least share of a sentence's terms that the question has not, for it not to be a repetition."""
 RANK_DECAY = 0.05
@@ -338,8 +341,9 @@ class _Chooser:
         weights = self.asked.weights
         least = ABOUT * max(map(self._words, candidates), default=0.0)
         by_words = sorted(candidates, key=lambda each: (-self._score(each, least), -coverage(weights, each.name)))
-        texts = list(dict.fromkeys(each.text for each in self._to_embed(by_words)))
-        self.near.update((text, near) for text, near in zip(texts, self.nearness(texts), strict=True) if near)
+        texts = {each.text: f"{each.subject} {each.text}".lstrip() for each in self._to_embed(by_words)}
+        nearness = self.nearness([*texts.values()])
+        self.near.update((text, near) for text, near in zip(texts, nearness, strict=True) if near)
         scored = [(self._score(each, least), each) for each in by_words]
         self.scores.update((each.text, score) for score, each in reversed(scored))
         chosen: list[Candidate] = []
@@ -429,6 +433,7 @@ class _Chooser:
         if not each.value and is_code(each.text):
             factor *= CODE_FACTOR
         factor *= CAPTION_FACTOR if each.is_caption else 1.0
+        factor *= OLDER_FACTOR ** min(each.later, MOST_LATER)
         factor *= REPEATED_FACTOR if asked.own_share(each) <= LEAST_OF_OWN else 1.0
         return factor if each.is_whole else factor * CUT_FACTOR
 

@@ -167,7 +167,7 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float], *, a
     start = _start_of(place, first, last)
     if start < first and size == MOST_SENTENCES and last > main[-1] and place.parts[last].kind != "item":
         last -= 1
-    if start == first < main[0] and points_back(place.parts[first].text):
+    if start == first < main[0] and place.parts[first].kind != "item" and points_back(place.parts[first].text):
         start = next(n for n in range(first, main[0] + 1) if n == main[0] or not points_back(place.parts[n].text))
     return shown_of(place, range(start, last + 1), main)
 

@@ -541,3 +541,104 @@ def test_letters_without_meaning_are_no_sentence(garbled: str) -> None:
 def test_single_letters_within_a_sentence_are_words() -> None:
     assert [part.kind for part in parts_of("Plan B needs a cook, a car, a map and a key to C.")] == ["sentence"]
     assert odd_share("l i s t l i n e w i l l b e a d d e d") > 0.9
+
+
+THREADS = {
+    "When did the oak boards arrive?": (
+        "From: Ines\nTo: Rob\nDate: 3 March 2026 09:12\nSubject: Delivery of the oak boards\n\nHi Rob,\n"
+        "the oak boards were promised for 27 February and have still not come.\nInes\n\n"
+        "From: Ines\nTo: Rob\nDate: 6 March 2026 14:05\nSubject: Re: Delivery of the oak boards\n\n"
+        "Hi Rob,\nthe boards arrived at 11:20. Two are split.\nInes",
+        "the boards arrived at 11:20. Two are split.",
+    ),
+    "検査装置はいつ届きますか": (
+        "差出人：田島\n宛先：小川様\n日時：2026年4月8日 10:05\n件名：検査装置の納期\n\n小川様\n"
+        "検査装置は5月11日に届きます。\n田島\n\n差出人：田島\n宛先：小川様\n日時：2026年4月9日 9:12\n"
+        "件名：Re: 検査装置の納期\n\n小川様\n検査装置は4月24日に届きます。\n田島",
+        "検査装置は4月24日に届きます。",
+    ),
+    "벽면 공사는 언제 끝나나요?": (
+        "보낸 사람: 남궁현\n받는 사람: 구자영\n날짜: 2026년 3월 16일 09:20\n제목: 벽면 공사 일정\n\n팀장님,\n"
+        "벽면 공사는 3월 20일에 끝난다고 하셨습니다.\n남궁현 드림\n\n보낸 사람: 구자영\n받는 사람: 남궁현\n"
+        "날짜: 2026년 3월 17일 14:45\n제목: Re: 벽면 공사 일정\n\n남궁현 님,\n벽면 공사는 3월 26일에 끝납니다.\n구자영",
+        "벽면 공사는 3월 26일에 끝납니다.",
+    ),
+}
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("question", THREADS)
+def test_the_later_mail_of_a_thread_answers_without_its_head_and_names(question: str, newest_first: bool) -> None:
+    thread, quoted = THREADS[question]
+    second = thread.rindex(thread[:4])
+    thread = f"{thread[second:]}\n\n{thread[:second].rstrip()}" if newest_first else thread
+    assert texts(question, thread)[0] == quoted
+
+
+def test_the_head_of_a_meeting_is_quoted() -> None:
+    minutes = "日時：2026年5月14日（木）14:00～15:10\n場所：本社3階会議室\n出席：佐々木部長、木村"
+    assert "14:00" in texts("会議の日時はいつですか", minutes)[0]
+    journey = "From: Leeds\nTo: York\nDate: 3 May, the train leaves at 9:40"
+    assert "9:40" in texts("When does the train leave?", journey)[0]
+
+
+LEAFLETS = {
+    "What if I forget a dose?": (
+        "1. What Solvarin is used for\nSolvarin lowers fever and relieves mild pain.\n\n"
+        "2. How to take it\nAdults take 1 tablet a day.\nIf you forget a dose, do not take a double dose.\n\n"
+        "3. Storage\nStore it below 25 °C.",
+        "Adults take 1 tablet a day. If you forget a dose, do not take a double dose.",
+    ),
+    "飲み忘れたらどうしますか": (
+        "1. この薬の効果\n寝つきの悪さを改善する薬です。\n\n2. 飲み方\n通常、大人は1回1錠を飲みます。\n"
+        "飲み忘れたときは、翌日に飲んでください。\n\n3. 保管\n湿気を避けて保管してください。",
+        "通常、大人は1回1錠を飲みます。飲み忘れたときは、翌日に飲んでください。",
+    ),
+    "복용을 잊었다면 어떻게 하나요?": (
+        "1. 효능\n기침과 가래를 줄입니다.\n\n2. 용법·용량\n성인은 1일 3회 식후에 복용합니다.\n"
+        "복용을 잊었다면 생각난 즉시 복용합니다.\n\n3. 보관\n냉장 보관하고 1개월 안에 사용합니다.",
+        "성인은 1일 3회 식후에 복용합니다. 복용을 잊었다면 생각난 즉시 복용합니다.",
+    ),
+}
+
+
+@pytest.mark.parametrize("question", LEAFLETS)
+def test_numbered_sections_of_a_plain_text_are_no_list(question: str) -> None:
+    leaflet, quoted = LEAFLETS[question]
+    assert texts(question, leaflet)[0] == quoted
+
+
+def test_a_numbered_item_that_goes_on_in_the_next_line_is_no_heading() -> None:
+    for steps in (
+        "1. Switch the machine off and take out the\nlower basket.\n2. Lift it out.",
+        "1. Milk\n   of a cow that is red.\n\n2. Flour",
+    ):
+        assert {part.kind for part in parts_of(steps)} == {"item"}
+
+
+FAQS = {
+    "What does ILL mean?": (
+        "**What does it cost to be late?**\n20 pence per day. Children pay no late fees.\n\n**What does ILL mean?**\n"
+        "ILL stands for inter-library loan. It takes ten days.\n\n**Can I use the printers?**\nYes. Scanning is free.",
+        "**ILL stands for inter-library loan**. It takes ten days.",
+    ),
+    "駐車場は何台分ありますか": (
+        "**Q. 休館日はいつですか。**\nA. 毎月第3月曜日です。\n\n**Q. 駐車場はありますか。**\n"
+        "A. 駐車場は60台分あります。最初の2時間は無料です。\n\n"
+        "**Q. 土足で入れますか。**\nA. 室内用シューズをお持ちください。",
+        "**A. 駐車場は60台分あります**。最初の2時間は無料です。",
+    ),
+    "주차는 몇 시간 무료인가요?": (
+        "**Q. 환불이 되나요?**\nA. 개강 전에는 전액을 돌려드립니다.\n\n**Q. 주차할 수 있나요?**\n"
+        "A. 지하에 40면이 있습니다. 주차는 **2시간** 무료입니다.\n\n"
+        "**Q. 왜 신분증이 필요한가요?**\nA. 주민인지 확인합니다.",
+        "A. 지하에 40면이 있습니다. **주차는 2시간 무료입니다**.",
+    ),
+}
+
+
+@pytest.mark.parametrize("question", FAQS)
+def test_an_entry_of_a_faq_is_quoted_without_its_neighbours_and_marks_of_bold(question: str) -> None:
+    faq, quoted = FAQS[question]
+    assert quoted in answer(question, passage(faq)).text
+    assert texts(question, faq)[0] == quoted.replace("**", "")
