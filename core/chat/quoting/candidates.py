@@ -17,7 +17,7 @@ from braid.core.chat.quoting.parts import (
     subject_of,
 )
 from braid.core.chat.quoting.tables import QuotedRow, split_tables
-from braid.core.chat.quoting.wanted import Wanted, is_question, without_asking
+from braid.core.chat.quoting.wanted import Wanted, is_question, section_of, without_asking
 from braid.core.chat.texts import Language
 from braid.core.lru import lazy
 from braid.core.text.analyzer import Analyzer
@@ -129,6 +129,8 @@ class Candidate:
     """The same, for what stands right below that heading."""
     is_caption: bool = False
     """Whether this is the caption of a figure or table that the question does not ask for."""
+    is_section: bool = False
+    """Whether it is of the section whose number is asked for."""
     subject: str = ""
     """What the mail is about that it is of."""
     later: int = 0
@@ -187,7 +189,11 @@ class CandidateReader:
         below = 0 if headed and not self.around(citation.passage)[0] else len(LEADS)
         mails = _later_mails(parts)
         later, subject = 0, ""
+        section = section_of(headings_of(citation)[-1])
+        begins = not self.around(citation.passage)[0]
         for at, part in enumerate(parts):
+            if part.kind != "item" and (own_section := section_of(part.text)):
+                section, begins = own_section, True
             if part.kind == "head":
                 later, subject = mails[at], subject_of(part.text)
                 local = self.terms(part.text) - self.terms(subject)
@@ -203,6 +209,9 @@ class CandidateReader:
                 below -= bool(meant and below)  # as near to the heading as what it points back to
                 lead = headed * LEADS[below] if below < len(LEADS) and not is_caption else 0.0
                 below += not is_caption
+                is_section = section in self.asked.wanted.sections
+                if is_section and begins:
+                    lead, begins = 1.0, False
                 yield Candidate(
                     citation.number,
                     part.text,
@@ -214,6 +223,7 @@ class CandidateReader:
                     headed=headed,
                     lead=lead,
                     is_caption=is_caption and not asks_for_figure(self.asked.text),
+                    is_section=is_section,
                     subject=subject,
                     later=later,
                 )

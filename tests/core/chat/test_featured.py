@@ -642,3 +642,85 @@ def test_an_entry_of_a_faq_is_quoted_without_its_neighbours_and_marks_of_bold(qu
     faq, quoted = FAQS[question]
     assert quoted in answer(question, passage(faq)).text
     assert texts(question, faq)[0] == quoted.replace("**", "")
+
+
+ARTICLES = {
+    "What does §3.3 say?": (
+        "3.1 The rent is GBP 1,180 a month.\n3.2 The deposit is GBP 2,360. It is returned in time.\n"
+        "3.3 For late payment there is a charge. It is GBP 25.\n3.4 The Landlord has the boiler serviced.",
+        "3.3 For late payment there is a charge. It is GBP 25.",
+    ),
+    "第３条には何が書いてありますか": (
+        "第2条（期間） 期間は2年とする。\n\n第3条（賃料） 賃料は月額92,000円とする。毎月27日までに振り込む。\n\n"
+        "第4条（敷金） 敷金は1か月分とする。",
+        "第3条（賃料） 賃料は月額92,000円とする。毎月27日までに振り込む。",
+    ),
+    "제3조 내용 알려줘": (
+        "제2조 (보증금) 보증금은 5,000만 원으로 한다.\n\n제3조 (기간) 기간은 24개월로 한다. 연장할 수 있다.\n\n"
+        "제4조 (수선) 수리비는 갑이 부담한다.",
+        "제3조 (기간) 기간은 24개월로 한다. 연장할 수 있다.",
+    ),
+}
+
+
+@pytest.mark.parametrize("question", ARTICLES)
+def test_an_article_whose_number_is_asked_for_is_found_alone_whatever_its_words(question: str) -> None:
+    text, quoted = ARTICLES[question]
+    citations = [Citation(1, passage(text), text)]
+    asked = Asked(question, dict.fromkeys(ANALYZER.tokens(question), 1.0), question_language(question))
+    found = extract(asked, citations, ANALYZER, match="absent", nearness=lambda texts: [-0.1 for _ in texts])
+    assert found.found
+    assert not found.is_weak
+    assert found.shown[0].text == quoted
+    other = extract(
+        asked, [Citation(1, passage("第9条 それは1円。 9.9 No. 제9조 없다."), "")], ANALYZER, match="absent"
+    )
+    assert not other.found
+
+
+def test_an_article_of_each_document_is_shown_by_its_number_in_the_heading() -> None:
+    named = [
+        passage("年次有給休暇を与える。", 1, title="規則", heading_path="規則 > 第12条（休暇）"),
+        passage("敷金は返す。", 2, title="契約", heading_path="契約 > 第12条（敷金）"),
+        passage("第1条には何が書いてありますか、と聞かれる。", 3, title="質問", heading_path="質問 > 第1条"),
+    ]
+    assert [each.citation for each in answer("第12条には何が書いてありますか", *named).shown] == [1, 2]
+
+
+def test_what_is_beside_an_article_is_not_shown_with_the_answer() -> None:
+    for question, (text, _) in {
+        "How much is the deposit?": ARTICLES["What does §3.3 say?"],
+        "敷金はいくらですか": ARTICLES["第３条には何が書いてありますか"],
+        "보증금은 얼마인가요?": ARTICLES["제3조 내용 알려줘"],
+    }.items():
+        shown = texts(question, text)[0]
+        assert shown.startswith(("3.2", "第4条", "제2조"))
+        assert sum(shown.count(sign) for sign in ("3.3", "第3条", "제3조", "3.1")) == 0
+
+
+def test_a_number_at_the_beginning_of_a_sentence_is_no_article() -> None:
+    flour = "Bread needs flour and water. 2.5 kilograms of flour are enough. 4.2 litres of water are not needed."
+    assert texts("How much flour is enough?", flour)[0] == flour
+
+
+def test_a_paragraph_that_answers_is_shown_without_the_next_one() -> None:
+    trip = "We go to Whitby in May. The coach leaves at 8:15. We are back on Wednesday.\n\nThe trip costs 145 pounds."
+    assert texts("When does the coach leave?", trip)[0] == trip.split("\n\n")[0]
+    lone = "The coach leaves at 8:15.\n\nThe trip costs 145 pounds."
+    assert texts("When does the coach leave?", lone)[0] == lone.replace("\n\n", "\n")
+
+
+def test_the_item_that_answers_is_among_the_first_lines() -> None:
+    for mark in ("-", "{n}."):
+        items = [f"{mark.format(n=n)} Pump {n} is red." for n in range(1, 10)]
+        items.append(f"{mark.format(n=10)} The gasket is blue.")
+        shown = answer("Which colour has the gasket?", passage("\n".join(items))).shown[0]
+        lines = shown.text.split("\n")
+        assert "gasket" in lines[5]
+        assert lines[0] == f"… {items[4]}"
+        assert "gasket" in shown.text[shown.start : shown.end]
+
+
+def test_an_item_that_points_back_is_not_cut_from_the_beginning_of_its_list() -> None:
+    text = "1. この薬は効く。\n2. 寝る前に飲む。\n\n飲んだ後は自動車の運転をしないでください。"
+    assert texts("飲んだ後に自動車の運転をしてもよいですか", text)[0] == text.replace("\n\n", "\n")
