@@ -8,13 +8,21 @@ from dataclasses import dataclass, replace
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
-from braid.core.chat.quoting.parts import TextPart, asks_for_figure, begins_within, parts_of, points_back
+from braid.core.chat.quoting.parts import (
+    TextPart,
+    asks_for_figure,
+    begins_within,
+    parts_of,
+    points_back,
+    subject_of,
+)
 from braid.core.chat.quoting.tables import QuotedRow, split_tables
-from braid.core.chat.quoting.wanted import Wanted, is_question, without_asking
+from braid.core.chat.quoting.wanted import Wanted, is_question, section_of, without_asking
 from braid.core.chat.texts import Language
 from braid.core.lru import lazy
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.contents import section_number
+from braid.core.text.dates import dates_in
 from braid.core.text.scripts import HIRAGANA, KANA
 from braid.core.types import Passage
 
@@ -106,7 +114,7 @@ class Candidate:
     around: frozenset[str] = NO_TERMS
     """The terms of the sentences before and after it."""
     meant: frozenset[str] = NO_TERMS
-    """The terms of the sentence before it, where it points back to that."""
+    """The terms of the sentence before it, where it points back to that, and of its mail's subject."""
     value: str = ""
     """The quoted cells of a row; empty for a sentence."""
     name: frozenset[str] = NO_TERMS
@@ -121,6 +129,12 @@ class Candidate:
     """The same, for what stands right below that heading."""
     is_caption: bool = False
     """Whether this is the caption of a figure or table that the question does not ask for."""
+    is_section: bool = False
+    """Whether it is of the section whose number is asked for."""
+    subject: str = ""
+    """What the mail is about that it is of."""
+    later: int = 0
+    """How many later mails of a thread follow the one that it is of."""
 
 
 def headings_of(citation: Citation) -> tuple[str, ...]:
@@ -173,8 +187,17 @@ class CandidateReader:
         local = NO_TERMS
         headed = self.headed(headings_of(citation)[-1] or citation.passage.title)
         below = 0 if headed and not self.around(citation.passage)[0] else len(LEADS)
+        mails = _later_mails(parts)
+        later, subject = 0, ""
+        section = section_of(headings_of(citation)[-1])
+        begins = not self.around(citation.passage)[0]
         for at, part in enumerate(parts):
-            if part.kind == "heading" or is_question(part.text):
+            if part.kind != "item" and (own_section := section_of(part.text)):
+                section, begins = own_section, True
+            if part.kind == "head":
+                later, subject = mails[at], subject_of(part.text)
+                local = self.terms(part.text) - self.terms(subject)
+            elif part.kind == "heading" or is_question(part.text):
                 local = self.terms(part.text)
                 if (near := self.headed(part.text)) >= headed and near:
                     headed, below = near, 0
@@ -186,17 +209,23 @@ class CandidateReader:
                 below -= bool(meant and below)  # as near to the heading as what it points back to
                 lead = headed * LEADS[below] if below < len(LEADS) and not is_caption else 0.0
                 below += not is_caption
+                is_section = section in self.asked.wanted.sections
+                if is_section and begins:
+                    lead, begins = 1.0, False
                 yield Candidate(
                     citation.number,
                     part.text,
                     own[at],
                     heading | local,
                     around,
-                    meant,
+                    meant | self.terms(subject),
                     is_whole=not is_cut,
                     headed=headed,
                     lead=lead,
                     is_caption=is_caption and not asks_for_figure(self.asked.text),
+                    is_section=is_section,
+                    subject=subject,
+                    later=later,
                 )
 
     def _of_row(self, number: int, row: QuotedRow, heading: frozenset[str]) -> Candidate:
@@ -220,6 +249,16 @@ class CandidateReader:
     def _said(self, column: str) -> float:
         """Return the number of letters of a column's name that the question has, of a script without spaces."""
         return len(column) if column and not column.isascii() and column in self.asked.text else 0.0
+
+
+def _later_mails(parts: Sequence[TextPart]) -> dict[int, int]:
+    """Return where the heads of mails are, and how many of the other mails are later; none where one has no date."""
+    days = {at: dates_in(part.text)[:1] for at, part in enumerate(parts) if part.kind == "head"}
+    if not all(days.values()):
+        return dict.fromkeys(days, 0)
+    is_newest_first = bool(days) and days[min(days)] > days[max(days)]
+    in_order = sorted(reversed(days) if is_newest_first else days, key=days.__getitem__)
+    return {at: number for number, at in enumerate(reversed(in_order))}
 
 
 def bare(text: str) -> str:

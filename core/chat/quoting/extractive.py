@@ -77,9 +77,14 @@ CUT_FACTOR = 0.8
 YEAR_FACTOR, OTHER_YEAR_FACTOR = 1.3, 0.6
 """Factors of a document with the year that is asked for in its title, and with another one."""
 OLDER_FACTOR = 0.85
-"""Factor of a version of a document of which a newer one was found, where no year is asked for."""
+"""Factor of a version of a document of which a newer one was found, where no year is asked for, and of a mail that a
+later one follows, for each of up to three.
+"""
+MOST_LATER = 3
 FEW_NEW_TERMS = 0.25
 """Least share of a sentence's terms that the question has not, for it not to be a repetition."""
+SECTION_FACTOR = 3.0
+"""Factor of what is in the section whose number is asked for."""
 RANK_DECAY = 0.05
 LEAST_OF_BEST = 0.6
 """Least part of the best one's score for another passage to be shown."""
@@ -122,20 +127,25 @@ def extract(
 ) -> Extract:
     """Feature the passage that answers best, and up to two others, each with its citation.
 
-    Where absence is claimed nothing is quoted; a weak match, and a passage that lacks the kind of answer that is asked
-    for, are said to be such, and what is neither near by meaning nor has the words of the question is only related.
-    So is what an earlier answer has quoted where it lacks what a follow-up asks, and so are rows where
-    ``not_calculated`` says why their number is not given. Passages in another script than the question cannot have its
-    words: then the nearest are quoted.
+    Where absence is claimed nothing is quoted but a section whose number is asked for; a weak match, and a passage that
+    lacks the kind of answer that is asked for, are said to be such, and what is neither near by meaning nor has the
+    words of the question is only related. So is what an earlier answer has quoted where it lacks what a follow-up asks,
+    and so are rows where ``not_calculated`` says why their number is not given. Passages in another script than the
+    question cannot have its words: then the
+    nearest are quoted.
     """
     script = main_script(" ".join(asked.weights))
     comparable = any(is_written_in(script, citation.text) for citation in citations)
-    if match == "absent" and comparable:
+    if match == "absent" and comparable and not asked.wanted.sections:
         return Extract("", False)
     citations = [each for each in citations if each.passage.chunk_kind != "contents"]
     asked = _without_versions(asked, citations)
     reader = CandidateReader(asked, analyzer, around)
     every = reader.candidates(citations)
+    if any(each.is_section for each in every):
+        match = "strong"  # its number is its name
+    elif match == "absent" and comparable:
+        return Extract("", False)
     candidates = [each for each in every if len(each.text) <= MOST_CHARS] or every
     by_number = {citation.number: citation for citation in citations}
     chooser = _Chooser(asked, by_number, nearness, _newest_years(citations), match)
@@ -347,15 +357,16 @@ class _Chooser:
         weights = self.asked.weights
         least = ABOUT * max(map(self._words, candidates), default=0.0)
         by_words = sorted(candidates, key=lambda each: (-self._score(each, least), -coverage(weights, each.name)))
-        texts = list(dict.fromkeys(each.text for each in self._to_embed(by_words)))
-        self.near.update((text, near) for text, near in zip(texts, self.nearness(texts), strict=True) if near)
+        texts = {each.text: f"{each.subject} {each.text}".lstrip() for each in self._to_embed(by_words)}
+        nearness = self.nearness([*texts.values()])
+        self.near.update((text, near) for text, near in zip(texts, nearness, strict=True) if near)
         scored = [(self._score(each, least), each) for each in by_words]
         self.scores.update((each.text, score) for score, each in reversed(scored))
         chosen: list[Candidate] = []
         best = 0.0
         for score, each in sorted(scored, key=lambda pair: -pair[0]):
             enough = 0.0 if self.asked.wanted.comparison else LEAST_OF_BEST * best
-            if len(chosen) == MOST_SHOWN or not score or score < enough:
+            if len(chosen) == MOST_SHOWN or not score or (score < enough and not each.is_section):
                 break
             is_padding = bool(enough) and self.answers(chosen[0]) and not self.answers(each)
             if self._is_another(each, chosen) and not is_padding:
@@ -368,7 +379,7 @@ class _Chooser:
         with the terms of what is shown with it; in another language it has to be near. True where that is not known.
         """
         near = self.near.get(each.text)
-        if near is None:
+        if near is None or each.is_section:
             return True
         if _is_foreign(self.asked, each.text, self.citations[each.number]):
             return near >= FOREIGN_NEAR
@@ -438,6 +449,8 @@ class _Chooser:
         if not each.value and is_code(each.text):
             factor *= CODE_FACTOR
         factor *= CAPTION_FACTOR if each.is_caption else 1.0
+        factor *= SECTION_FACTOR if each.is_section else 1.0
+        factor *= OLDER_FACTOR ** min(each.later, MOST_LATER)
         factor *= REPEATED_FACTOR if asked.own_share(each) <= LEAST_OF_OWN else 1.0
         return factor if each.is_whole else factor * CUT_FACTOR
 

@@ -20,7 +20,7 @@ from braid.core.chat.quoting.parts import (
     points_back,
 )
 from braid.core.chat.quoting.tables import split_tables
-from braid.core.chat.quoting.wanted import is_question
+from braid.core.chat.quoting.wanted import is_question, section_of
 from braid.core.text.scripts import HAN, KANA
 from braid.core.text.token_budget import cut
 
@@ -31,7 +31,9 @@ MOST_SENTENCE_TOKENS = 600
 MOST_LIST_CHARS, MOST_STEPS_CHARS = 6_000, 2_000
 """Longest list that is asked for, and longest part of one that leads to the step that answers."""
 LEFT_OUT = "… "
-"""Before a step of a list whose steps before it are not shown."""
+"""Before a step of a list whose steps before it are not shown, and before an item far behind the first."""
+MOST_LINES_ABOVE = 5
+"""Most lines of a list above the one that answers."""
 OVERLAP_CHARS = 600
 LEAST_OVERLAP = 12
 _CJK = re.compile(f"[{KANA}{HAN}]")
@@ -59,6 +61,25 @@ class Place:
         mark = self.parts[at].mark
         return mark[:-1].isdecimal() and int(mark[:-1]) > 1
 
+    def begins_section(self, at: int) -> bool:
+        """Return whether a part begins an article or a numbered paragraph: 第4条, or 4.2 behind 4.1."""
+        number = section_of(self.parts[at].text) if self.parts[at].kind == "sentence" else ""
+        above, _, last = number.rpartition(".")
+        if not (above and last.isdigit()):
+            return number != "" and not number.isdigit()
+        beside = (f"{above}.{int(last) - 1}", f"{above}.{int(last) + 1}")
+        return any(section_of(part.text) in beside for part in self.parts)
+
+    def goes_on(self, shown: range, at: int) -> bool:
+        """Return whether a part beside those that are shown is of the same section, and of the same paragraph unless
+        one sentence would stand alone.
+        """
+        if not self.is_prose(at) or self.begins_section(max(at, shown[0])):
+            return False
+        edge = self.parts[shown[0] if at < shown[0] else shown[-1]]
+        is_apart = self.parts[at].kind == edge.kind == "sentence" and self.parts[at].paragraph != edge.paragraph
+        return not is_apart or len(shown) == 1
+
     def length(self, shown: range) -> int:
         """Return the number of characters of these parts, as they are shown."""
         return len(_text(self.parts, shown))
@@ -74,14 +95,14 @@ class Place:
         items = sum(bool(part.mark) for part in self.parts[start:end])
         return range(start, end) if items > 1 else None
 
-    def steps_to(self, at: int) -> range | None:
-        """Return the parts of a numbered list up to a step, with what leads to it, as far as there is room;
+    def steps_to(self, at: int, most: int) -> range | None:
+        """Return the parts of a numbered list up to a step, with what leads to it, of at most so many characters;
         None for a part that is no step behind another one.
         """
         items = self.list_at(at) if self.parts[at].kind == "item" else None
         if items is None or not any(part.mark[:1].isdigit() for part in self.parts[items[0] + 1 : at + 1]):
             return None
-        start, room = at, MOST_STEPS_CHARS - len(self.parts[at].line)
+        start, room = at, most - len(self.parts[at].line)
         for n in range(at - 1, items[0] - 1 - self.is_prose(items[0] - 1), -1):
             room -= len(self.parts[n].line) + 1
             if room < 0:
@@ -142,7 +163,7 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float], *, a
     if chosen.value or at is None:
         line = one_line(chosen.text)
         return Featured(line, 0, len(line), place.citation.number)
-    steps = place.steps_to(at)
+    steps = place.steps_to(at, MOST_CHARS if alone else MOST_STEPS_CHARS)
     if steps and (alone or len(_text(place.parts, place.list_at(at) or steps)) > MOST_CHARS):
         return shown_of(place, steps, steps if alone else range(at, at + 1))
     first, last = at, at
@@ -156,7 +177,8 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float], *, a
     main = range(first if alone else at, last + 1)
     size = 1 + at - first
     while size < MOST_SENTENCES:
-        beside = [place.unit_at(n, main) for n in (first - 1, last + 1) if _is_prose(place.parts, n)]
+        around = range(first, last + 1)
+        beside = [place.unit_at(n, main) for n in (first - 1, last + 1) if place.goes_on(around, n)]
         for unit in sorted(beside, key=lambda unit: (-max(score(place.parts[n].text) for n in unit), -unit[0])):
             wider = range(min(first, unit[0]), max(last, unit[-1]) + 1)
             if len(_text(place.parts, wider)) <= MOST_CHARS:
@@ -167,7 +189,7 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float], *, a
     start = _start_of(place, first, last)
     if start < first and size == MOST_SENTENCES and last > main[-1] and place.parts[last].kind != "item":
         last -= 1
-    if start == first < main[0] and points_back(place.parts[first].text):
+    if start == first < main[0] and place.parts[first].kind != "item" and points_back(place.parts[first].text):
         start = next(n for n in range(first, main[0] + 1) if n == main[0] or not points_back(place.parts[n].text))
     return shown_of(place, range(start, last + 1), main)
 
@@ -204,11 +226,14 @@ def _is_prose(parts: Sequence[TextPart], at: int) -> bool:
 
 def shown_of(place: Place, shown: range, main: range) -> Featured:
     """Return these parts of a place, of which the ``main`` ones answer."""
+    lines = [n for n in range(shown[0], main[0]) if place.parts[n].mark]
+    first = lines[-MOST_LINES_ABOVE] if len(lines) > MOST_LINES_ABOVE else shown[0]
+    sign = LEFT_OUT if first > shown[0] or place.is_later_step(first) else ""
+    shown = range(first, shown[-1] + 1)
     before = _text(place.parts, range(shown[0], main[0]))
     text = _text(place.parts, shown)
     start = len(before) + len(_gap(place.parts, main[0])) if before else 0
     end = len(_text(place.parts, range(shown[0], main[-1] + 1)))
-    sign = LEFT_OUT if place.is_later_step(shown[0]) else ""
     return Featured(sign + text, len(sign) + start, len(sign) + end, place.citation.number)
 
 

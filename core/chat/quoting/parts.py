@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from braid.core.chat.quoting.tables import is_row, is_rule
+from braid.core.chat.quoting.wanted import is_question
 from braid.core.text.contents import bare, contents_lines, has_leader, section_number
 from braid.core.text.letters import odd_share
 from braid.core.text.scripts import HAN, KANA
 from braid.core.text.sentences import sentences
 
-Kind = Literal["sentence", "item", "heading", "caption", "furniture"]
+Kind = Literal["sentence", "item", "heading", "head", "caption", "furniture"]
+"""``head`` is that of a mail: who wrote it to whom, when, and about what."""
 LIST_MARK = re.compile(r"^[ \t]*(\d{1,3}[.)]|[-*+•・])\s+")
 LONGEST_HEADING = 90
 LEAST_INTRODUCTION, LEAST_WORDS = 40, 9
@@ -25,6 +27,15 @@ LEAST_WORD = 4
 """Fewest letters of a word of English that ends a line which does not go on."""
 _KEY = re.compile(r"[A-Za-z0-9+=]{40,}")
 _TITLE = re.compile(r"^#{1,6}\s+")
+_BOLD = re.compile(r"(?<![A-Za-z\d*\\])\*\*(?=[^\s*])([^*\n]{1,400}?)(?<=\S)\*\*(?![A-Za-z\d*])")
+_ALL_BOLD = re.compile(r"^[ \t]*\*\*[^*\n]{1,400}\*\*[ \t]*$")
+_WHO, _SUBJECT = r"From|To|差出人|送信者|宛先|送信先|보낸 ?사람|받는 ?사람", "Subject|件名|제목"
+_NAME = rf"(?:({_WHO})|{_SUBJECT}|Date|Sent|Cc|Bcc|Reply-To|日時|送信日時|日付|보낸 ?날짜|날짜|참조)\**[ \t]*[:：]"
+_HEAD_LINE = re.compile(rf"[ \t>*]*{_NAME}", re.IGNORECASE)
+"""A line of a mail's head, by the names that mail programs write; its group is whose it is."""
+_SUBJECT_IN = re.compile(rf"(?:{_SUBJECT})\**[ \t]*[:：]\s*(.*?)(?=$|\s+\**{_NAME})", re.IGNORECASE)
+_OF_MAIL = re.compile(rf"[ \t>*]*(?:{_SUBJECT})\**[ \t]*[:：]|@", re.IGNORECASE)
+"""What the head of a mail has, and the lines of a journey have not."""
 _ENDS = re.compile(r"[.!?…。！？｡．:：;；][」』）】〕〉》”’\"')\]*_]*$")
 _CJK = f"[{KANA}{HAN}、。「」『』（）！？：；・，．]"
 _HAS_CJK = re.compile(f"[{KANA}{HAN}\uac00-\ud7a3]")
@@ -121,6 +132,16 @@ def points_back(text: str) -> bool:
     return _POINTS_BACK.match(text.lstrip(" (（\"'“‘「『*")) is not None
 
 
+def subject_of(head: str) -> str:
+    """Return what a mail is about, by its head; empty where that does not say it.
+
+    >>> subject_of("From: Ann Subject: The oak boards Date: 3 March 2026")
+    'The oak boards'
+    """
+    found = _SUBJECT_IN.search(head)
+    return found[1] if found else ""
+
+
 def asks_for_figure(question: str) -> bool:
     """Return whether a question names a figure or table, with a number or without.
 
@@ -138,17 +159,24 @@ def parts_of(text: str, headings: Sequence[str] = ()) -> list[TextPart]:
     known = frozenset(bare(section_number(heading)[1]) for heading in headings)
     lines = text.split("\n")
     contents = frozenset(line for found in contents_lines(lines) for line in lines[found.start : found.stop])
-    blocks = [block for paragraph in _PARAGRAPH.split(text) for block in _blocks(paragraph, known, contents)]
+    blocks: list[tuple[Kind, str, list[str]]] = []
+    is_mail = False
+    for paragraph in _PARAGRAPH.split(text):
+        is_below = bool(blocks) and blocks[-1][0] == "head"
+        blocks += _blocks(paragraph, known, contents, is_mail=is_mail, is_below_head=is_below)
+        is_mail = is_mail or any(kind == "head" for kind, _, _ in blocks)
     found: list[TextPart] = []
     before = ""
     for number, (kind, mark, lines) in enumerate(blocks):
-        joined = " ".join(_BETWEEN.sub("", "\n".join(lines)).split())
+        text = "\n".join(lines)
+        joined = " ".join((text if kind == "head" else _BETWEEN.sub("", text)).split())
+        joined = joined if kind == "furniture" else _BOLD.sub(r"\1", joined)
         is_edge = number == len(blocks) - 1 or (number == 0 and begins_within(joined))
         if kind == "sentence":
             may_be = not introduces(before) and _is_heading(lines, joined, is_edge=is_edge)
             kind = "caption" if _is_caption(joined) else "heading" if may_be or _is_known(joined, known) else kind
         before = joined if kind in ("sentence", "item") else ""
-        if kind in ("heading", "caption", "furniture"):
+        if kind in ("heading", "head", "caption", "furniture"):
             found.append(TextPart(joined, kind, number))
             continue
         pieces = [piece.strip() for piece in sentences(joined) if piece.strip()]
@@ -184,23 +212,31 @@ def _is_known(line: str, known: frozenset[str]) -> bool:
     return text in known or (len(text) >= least and any(each.startswith(text) or each.endswith(text) for each in known))
 
 
-def _blocks(paragraph: str, known: frozenset[str], contents: frozenset[str]) -> Iterator[tuple[Kind, str, list[str]]]:
+def _blocks(
+    paragraph: str, known: frozenset[str], contents: frozenset[str], *, is_mail: bool, is_below_head: bool
+) -> Iterator[tuple[Kind, str, list[str]]]:
     """Yield what the lines of a paragraph belong to: kind, mark of a list, lines."""
     kind: Kind = "sentence"
     mark, lines = "", list[str]()
     is_code = False
     every = paragraph.split("\n")
+    heads = _heads(every)
     for at, line in enumerate(every):
         found = LIST_MARK.match(line)
         fence = line.lstrip().startswith(("```", "~~~"))
         is_code ^= fence
-        if fence or is_code or is_row(line) or is_rule(line) or line in contents or _is_furniture(line):
-            new: tuple[Kind, str, str] | None = ("furniture", "", line)
-        elif _TITLE.match(line) or _is_known(line, known) or _stands_above(every, at):
+        is_name = _is_short(line) if (at - 1 in heads if at else is_below_head) else False  # of who is written to
+        is_name = is_name or ((is_mail or bool(heads)) and _is_signature(every, at))
+        is_aside = fence or is_code or is_row(line) or is_rule(line) or line in contents or _is_furniture(line)
+        if at in heads:
+            new: tuple[Kind, str, str] | None = None if kind == "head" and lines else ("head", "", line)
+        elif is_aside or is_name:
+            new = ("furniture", "", line)
+        elif _TITLE.match(line) or _is_known(line, known) or _asks_in_bold(line) or _stands_above(every, at):
             new = ("heading", "", _TITLE.sub("", line))
         elif found:
             new = ("item", found[1], line[found.end() :])
-        elif not lines or kind in ("heading", "furniture"):
+        elif not lines or kind in ("heading", "head", "furniture"):
             new = ("sentence", "", line)
         else:
             new = None
@@ -214,15 +250,56 @@ def _blocks(paragraph: str, known: frozenset[str], contents: frozenset[str]) -> 
         yield kind, mark, lines
 
 
-def _stands_above(lines: Sequence[str], at: int) -> bool:
-    """Return whether a short line is a heading right above a line that is a sentence, and behind the end of another."""
-    line, before, after = lines[at].strip(), lines[at - 1] if at else "", lines[at + 1] if at + 1 < len(lines) else ""
+def _heads(lines: Sequence[str]) -> frozenset[int]:
+    """Return which lines of a paragraph are heads of mails: runs of ``Name: value``, among them who wrote or got it."""
+    found: list[int] = []
+    run: list[int] = []
+    for at, line in enumerate([*lines, ""]):
+        if _HEAD_LINE.match(line) or (run and line[:1].isspace() and line.strip()):
+            run.append(at)
+            continue
+        is_head = any((match := _HEAD_LINE.match(lines[n])) and match[1] for n in run)
+        if is_head and len(run) > 1 and any(_OF_MAIL.search(lines[n]) for n in run):
+            found += run
+        run = []
+    return frozenset(found)
+
+
+def _is_short(line: str) -> bool:
+    """Return whether a line is as short as a heading that stands right above its text, and ends no sentence."""
+    line = line.strip()
     longest = LONGEST_HEADING // 4 if _HAS_CJK.search(line) else LONGEST_HEADING // 2
-    if not 0 < len(line) <= longest or ends(line) or not ends(after) or begins_within(after):
+    return 0 < len(line) <= longest and not ends(line)
+
+
+def _is_signature(lines: Sequence[str], at: int) -> bool:
+    """Return whether the last line of a paragraph of a mail is the name of who wrote it, behind a sentence."""
+    return 0 < at == len(lines) - 1 and ends(lines[at - 1]) and _is_short(lines[at]) and not LIST_MARK.match(lines[at])
+
+
+def _asks_in_bold(line: str) -> bool:
+    """Return whether a line is a question in bold, above its answer: ``**Q. Is there a lift?**``."""
+    return _ALL_BOLD.match(line) is not None and is_question(line.strip().strip("*"))
+
+
+def _stands_above(lines: Sequence[str], at: int) -> bool:
+    """Return whether a short line is a heading right above a line that is a sentence, and behind the end of another.
+
+    A numbered one, which may be an item, is a heading on top of a paragraph whose next line is not indented.
+    """
+    line, before, after = lines[at].strip(), lines[at - 1] if at else "", lines[at + 1] if at + 1 < len(lines) else ""
+    if not _is_short(line) or begins_within(after):
         return False
+    if found := LIST_MARK.match(line):
+        is_above = not (at or after[:1].isspace() or LIST_MARK.match(after)) and found[1][:1].isdigit()
+        return is_above and bool(after) and (ends(after) or len(after) > len(line)) and line[-1] not in ",、，"
+    return ends(after) and not (_is_cut(line) or introduces(line) or (before.strip() and not ends(before)))
+
+
+def _is_cut(line: str) -> bool:
+    """Return whether a line ends within a sentence."""
     last = line.split()[-1]
-    is_cut = (len(last) < LEAST_WORD and last.islower() and last.isascii()) or _IS_CUT.search(line)
-    return not (is_cut or introduces(line) or LIST_MARK.match(line) or (before.strip() and not ends(before)))
+    return (len(last) < LEAST_WORD and last.islower() and last.isascii()) or _IS_CUT.search(line) is not None
 
 
 def _goes_on(line: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from braid.core.chat.quoting.kinds import WHEN, Kind, kinds_of
@@ -62,6 +63,17 @@ _ASKING = re.compile(
     r"|대해서?|인가요|입니까|(?:해야 ?)?[하되있한된인]?(?:나요|가요|까요|습니까))(?=$|[.?？\s])"
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_SECTION = re.compile(
+    r"(?:§{1,2} ?|\b(?:article|section|clause) )(?P<en>\d+(?:\.\d+)*)(?![\d.]*\d)"
+    r"|第 ?(?P<ja>\d+) ?条|제 ?(?P<ko>\d+) ?조(?!각|건)",
+    re.IGNORECASE,
+)
+_OWN_SECTION = re.compile(
+    r"\W*(?:(?:§ ?|(?:article|section|clause) )?(?P<en>\d+(?:\.\d+)*)[.)]?(?=\s|$)"
+    r"|第 ?(?P<ja>\d+) ?条|제 ?(?P<ko>\d+) ?조)",
+    re.IGNORECASE,
+)
+"""The number of a section, in a question and at the beginning of its heading or of its text."""
 _DIGITS = re.compile(r"\d+")
 _QUOTES = " .。\"'“”‘’「」『』()（）\n"
 _QUESTION = re.compile(r"[?？]\s*$|(?:ですか|ますか|나요|까요|습니까)[。.]?\s*$")
@@ -89,6 +101,8 @@ class Wanted:
     """The numbers that it names itself."""
     kinds: tuple[Kind, ...]
     """The kinds of answer that it asks for."""
+    sections: frozenset[str]
+    """The sections that it names: ``3.3`` of §3.3, ``12条``."""
     definition: re.Pattern[str] | None
     """How a sentence begins that says what the thing is that it asks about; None where it asks something else."""
 
@@ -103,6 +117,7 @@ class Wanted:
             years=years_in(question),
             numbers=frozenset(_DIGITS.findall(question)),
             kinds=kinds_of(question),
+            sections=frozenset(map(_named_section, _SECTION.finditer(unicodedata.normalize("NFKC", question)))),
             definition=_definition_of(question),
         )
 
@@ -154,6 +169,21 @@ def without_asking(question: str) -> str:
 def tells_validity(text: str) -> bool:
     """Return whether a text says from when on something is in force, or asks for it."""
     return _VALIDITY.search(text) is not None
+
+
+def section_of(text: str) -> str:
+    """Return the number of the section that begins with a text; empty where none does.
+
+    >>> section_of("第12条（休暇）"), section_of("3.3 For late payment"), section_of("3.5% of it")
+    ('12条', '3.3', '')
+    """
+    found = _OWN_SECTION.match(unicodedata.normalize("NFKC", text[:40]))
+    return _named_section(found) if found else ""
+
+
+def _named_section(found: re.Match[str]) -> str:
+    sign = {"ja": "条", "ko": "조"}.get(found.lastgroup or "", "")
+    return found[found.lastgroup or 0] + sign
 
 
 def years_in(text: str) -> frozenset[str]:
