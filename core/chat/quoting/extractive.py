@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.marks import mark
+from braid.core.chat.quoting.beside import answering
 from braid.core.chat.quoting.candidates import (
     NO_TERMS,
     Around,
@@ -291,6 +292,8 @@ def _feature(
     at = place.find(each.text)
     if reader.asked.wanted.list and at is not None and (items := place.list_at(at)):
         return feature_list(place, items)
+    if at is not None and not alone:
+        each = replace(each, text=place.parts[answering(reader.asked, place.parts, at, reader.terms)].text)
     return feature(each, place, chooser.score_of, alone=alone)
 
 

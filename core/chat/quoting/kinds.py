@@ -90,6 +90,13 @@ _HOW_MUCH = (
     r"|\b(?:what|which)\b.{0,60}\b(?:rent|deposit|fares?|charge|premium|allowance|budget|bonus|wages?)\b"
     r"|いくら|何円|金額|얼마(?!나)|몇 ?원|금액"
 )
+_REASON = (
+    r"\bwhy\b|\b(?:reason|cause)s?\b|なぜ|どうして|なんで|理由|原因|(?<![가-힣])왜(?![가-힣])|이유|원인",
+    r"\b(?:because|since|as a result|due to|owing to|so that|in order to|caused?|reasons?|otherwise|therefore"
+    r"|to (?:prevent|avoid|protect|make sure))\b"
+    r"|ため|ので|から[、。だで]|おそれ|恐れ|理由|原因|により|によって|目的"
+    r"|때문|므로|[아어해여]서(?![가-힣])|니까|위(?:해|하여)|이유|원인|인(?:해|하여)|목적",
+)
 _BETTER = (
     (_HOW_MUCH, _AMOUNT),
     (rf"^(?!.*(?:{_LIMIT})).*(?:{_HOW_MUCH})", "実費|全額|실비|전액"),  # what is paid as it is has no limit
@@ -114,13 +121,7 @@ _BETTER = (
         r"|[階館駅市県区町村棟]|[室所]に|会議室|通り|広場|窓口|場所|住所"
         r"|\d ?층|호실|회의실|센터|강당|사무소|사무실|체육관|창고|건물|광장|주소|[가-힣]에 있",
     ),
-    (  # a reason
-        r"\bwhy\b|\b(?:reason|cause)s?\b|なぜ|どうして|なんで|理由|原因|(?<![가-힣])왜(?![가-힣])|이유|원인",
-        r"\b(?:because|since|as a result|due to|owing to|so that|in order to|caused?|reasons?|otherwise|therefore"
-        r"|to (?:prevent|avoid|protect|make sure))\b"
-        r"|ため|ので|から[、。だで]|おそれ|恐れ|理由|原因|により|によって|目的"
-        r"|때문|므로|[아어해여]서(?![가-힣])|니까|위(?:해|하여)|이유|원인|인(?:해|하여)|목적",
-    ),
+    _REASON,
     (  # a date or a time
         rf"{WHEN}|\b(?:what|which) (?:date|day|time)\b|\bby when\b|\bdeadline\b"
         r"|いつ|日付|期限|締め?切|언제|날짜|기한|마감",
@@ -134,8 +135,8 @@ _BETTER = (
     ),
     (  # a length of time
         r"\bhow long\b|\bhow many (?:days|weeks|months|years|hours|minutes)\b"
-        r"|何(?:日|週|[かヶカ]月|年|時間|分)(?!に)|期間"
-        r"|며칠(?!에)|몇 (?:일|주|달|개월|년|시간|분)|기간|얼마나 (?:걸|오래)",
+        r"|何(?:日|週|[かヶカ]月|年|時間|分)(?!に)|期間(?!中)"
+        r"|며칠(?!에)|몇 (?:일|주|달|개월|년|시간|분)|기간(?! ?(?:중|동안))|얼마나 (?:걸|오래)",
         rf"{_COUNT}[ -](?:\w+ )?(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)\b|\d ?(?:min|h)(?![a-z])"
         r"|[\d一二三四五六七八九十半](?:日間?|週間?|[かヶカ]月間?|年間?|時間|分間?)(?!以?前|後)"
         r"|\d ?(?:일|주|개월|달|년|시간|분)(?:간|씩)?(?! ?(?:전|후|뒤|까지))|하루|일주일|(?:한|두|세|석|넉) ?달(?! 전)",
@@ -167,6 +168,7 @@ _BETTER = (
         r"|금지|허용|가능|수 (?:있|없)(?:다|습니다|어요)|동의|[안못] ?[된됩]",
     ),
 )
+REASON = _kind(*_REASON)
 _NAMED_KINDS = tuple(_kind(question, answer, is_needed=True) for question, answer in _NAMED)
 _OTHER_KINDS = (
     *(_kind(question, answer, is_needed=True) for question, answer in _ASKED),

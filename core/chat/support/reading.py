@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from braid.core.chat.support.facts import Fact
 from braid.core.chat.support.moments import moments
-from braid.core.chat.support.negation import negations
 from braid.core.chat.support.numbers import numbers
 from braid.core.lru import lazy
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.negation import negations
 from braid.core.text.normalization import align
 from braid.core.text.scripts import HAN, HANGUL, KANA
 

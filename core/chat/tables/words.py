@@ -188,6 +188,8 @@ REFUSED = re.compile(
     r"|제외|말고|빼고|아닌|않|없|차이|비율|중앙값|증가|감소|왜|번째"
 )
 """Words of questions that the grammar does not understand."""
+_WHAT_IT_MEANS = re.compile(r"\bwhat (?:do|does|did)\b.{1,80}(?<!\bthe )(?<!\ba )\bmean\b")
+"""Asks what something means, and for no mean."""
 _PARTICLES = re.compile("^[のにをはがでと]{1,2}(?=.)|(?<=..)[のにをはがでと]{1,2}$")
 MOST_NAMED = 3
 """Words that are named where a question is not understood."""
@@ -216,12 +218,14 @@ _FUNCTION_KO = re.compile(
     r"시트|데이터|목록|파일|수|개|건|명|대|곳|권|값|것|팔린|팔렸|나요|어요|었|았|습니까|요|은요|사람|속한|들|입|니까|가지|그|이고|고|얼마|였|인가|든|며|면|높은|많은|낮은|적은|큰|작은|근무|일하|소속|재직|동안|사이|다음|부탁|드려|드립)+"
 )
 _JA_ALLOWED = re.compile(r"[\u3041-\u309f\u30fc、。？?！!「」・\s]+")
-_WORD = re.compile(r"[a-z0-9]+|[가-힣]+|[^\W\d_a-z가-힣]+|\d+")
+_WORD = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*|[가-힣]+|[^\W\d_a-z가-힣]+|\d+")
 
 
 def asks_to_count(question: str) -> bool:
     """Return whether a question may be one about the numbers of a table, in English, Japanese or Korean."""
     text = question.casefold()
+    if _WHAT_IT_MEANS.search(text):
+        return False
     return names_operation(text) or _GROUP_ONLY.search(text) is not None
 
 
@@ -256,7 +260,7 @@ def not_understood(rest: str, context: str) -> str:
 
 def _says_nothing(word: str, stems: Collection[str], joined: str) -> bool:
     if word.isascii():
-        return word in _FUNCTION_EN or stem(word) in stems
+        return all(part in _FUNCTION_EN or stem(part) in stems for part in word.split("-"))
     if re.match("[가-힣]", word):
         return _FUNCTION_KO.fullmatch(_without_context(word, joined)) is not None
     parts = filter(None, _JA_ALLOWED.split(_without_context(word, joined)))

@@ -725,3 +725,83 @@ def test_the_item_that_answers_is_among_the_first_lines() -> None:
 def test_an_item_that_points_back_is_not_cut_from_the_beginning_of_its_list() -> None:
     text = "1. この薬は効く。\n2. 寝る前に飲む。\n\n飲んだ後は自動車の運転をしないでください。"
     assert texts("飲んだ後に自動車の運転をしてもよいですか", text)[0] == text.replace("\n\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "main"),
+    [
+        (
+            "Who can't work from home?",
+            "You may work from home for two days a week. Staff in the workshop cannot work remotely.",
+            "Staff in the workshop cannot work remotely.",
+        ),
+        (
+            "재택근무 안되는 사람은 누구",
+            "재택근무는 주 2일까지 허용한다. 다만 수습 기간 중인 사원은 제외한다.",
+            "다만 수습 기간 중인 사원은 제외한다.",
+        ),
+        (
+            "在宅勤務できないのは誰ですか",
+            "在宅勤務は週3日までとする。ただし工場勤務の者は対象としない。",
+            "ただし工場勤務の者は対象としない。",
+        ),
+    ],
+)
+def test_who_may_not_is_answered_by_the_exception(question: str, text: str, main: str) -> None:
+    shown = answer(question, passage(text)).shown[0]
+    assert (shown.text, shown.text[shown.start : shown.end]) == (text, main)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "main"),
+    [
+        (
+            "Why is the move not in August?",
+            "The move is now in September instead of August. The wiring is late, so that there is no power before.",
+            "The wiring is late, so that there is no power before.",
+        ),
+        (
+            "なぜ移転は8月ではないのですか",
+            "移転は8月ではなく9月に行う。電気工事の遅れにより延期した。",
+            "電気工事の遅れにより延期した。",
+        ),
+        (
+            "축제를 왜 10월로 미뤘나요",
+            "축제는 10월 17일에 연다. 원래 9월이었으나 추석 연휴와 겹쳐 미뤘다.",
+            "원래 9월이었으나 추석 연휴와 겹쳐 미뤘다.",
+        ),
+    ],
+)
+def test_why_is_answered_by_the_reason_behind_what_it_is_the_reason_of(question: str, text: str, main: str) -> None:
+    shown = answer(question, passage(text)).shown[0]
+    assert (shown.text, shown.text[shown.start : shown.end]) == (text, main)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "main"),
+    [
+        (
+            "May I work from home in the probation period?",
+            "Everybody may work from home for two days. But the probation period is spent in the office.",
+            "But the probation period is spent in the office.",
+        ),
+        (
+            "試用期間中でも在宅勤務はできますか",
+            "在宅勤務は週3日までできます。ただし試用期間中の者は対象としない。",
+            "ただし試用期間中の者は対象としない。",
+        ),
+        (
+            "How many days may I work from home?",
+            "Everybody may work from home for two days. But the desk at home is not paid for.",
+            "Everybody may work from home for two days.",
+        ),
+        (
+            "駐車場はありませんか",
+            "駐車場は東口に30台分あります。駐車場の予約はできません。",
+            "駐車場は東口に30台分あります。",
+        ),
+    ],
+)
+def test_an_exception_answers_where_it_has_what_is_asked_about(question: str, text: str, main: str) -> None:
+    shown = answer(question, passage(text)).shown[0]
+    assert shown.text[shown.start : shown.end] == main

@@ -9,6 +9,7 @@ from braid.core.chat.tables.columns import Table, typed
 from braid.core.chat.tables.database import TableDatabase
 from braid.core.chat.tables.grammar import NotUnderstoodError, plan
 from braid.core.chat.tables.rebuild import TablePassage, tables_of
+from braid.core.chat.tables.words import asks_to_count
 from braid.core.chat.tables.work import TableWork
 
 EN = """Employee | Office | Department | Salary
@@ -140,6 +141,7 @@ def test_a_month_or_year_is_the_highest_by_the_sum_of_its_rows(question: str, ro
     [
         ("en", "How many employees in Sales resigned?", "resigned"),
         ("en", "What is the total salary of the Marketing department?", "marketing"),
+        ("en", "How many employees have error E-315?", "error, e-315"),
         ("ja", "営業部の退職した社員は何人ですか？", "退職した"),
         ("ko", "영업 부서에서 퇴사한 직원은 몇 명인가요?", "퇴사한"),
     ],
@@ -159,6 +161,19 @@ def test_other_questions_are_not_about_the_numbers_of_a_table(question: str, is_
     with pytest.raises(NotUnderstoodError) as refused:
         plan(question, TABLES["ja" if not question.isascii() else "en"])
     assert refused.value.is_about is is_about
+
+
+@pytest.mark.parametrize(
+    ("question", "counts"),
+    [
+        ("What does error E-315 mean?", False),
+        ("What do E-1 and E-2 mean on the display?", False),
+        ("What is the mean salary?", True),
+        ("What does the mean of the salaries come to?", True),
+    ],
+)
+def test_what_something_means_asks_for_no_mean(question: str, counts: bool) -> None:
+    assert asks_to_count(question) is counts
 
 
 def test_sums_have_separators_and_cells_are_as_they_are_written() -> None:
