@@ -185,8 +185,8 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
     root.add_app_template_filter(reason_html, "reason")
     root.add_app_template_filter(sentence, "translated")
     words = dataset_name, model_name, action_name, actor_name, target_text, detail_text, device, sentences, spaced
-    words = *words, person, called, provider_name
-    for shows in (ago, day, size, number, money, *words):
+    names = person, called, provider_name
+    for shows in (ago, day, size, number, money, *words, *names):
         root.add_app_template_filter(shows)
     for routes in (*PAGES, api, openai_api, dify, oauth, health, *more):
         root.register_blueprint(routes)
