@@ -94,7 +94,10 @@
     if (area.contains(document.activeElement)) return; // somebody types a name there
     area.querySelector("#listed").innerHTML = await response.text();
     if (open) area.querySelector("details").open = true;
-    if (before !== unread()) area.querySelector("[name=conversation]")?.dispatchEvent(new Event("change", { bubbles: true }));
+    if (unread() && words.watch) { // above the question it is said what cannot be found yet
+      document.head.append(Object.assign(document.createElement("script"), { src: words.watch }));
+      words.watch = "";
+    } else if (before !== unread()) area.querySelector("[name=conversation]")?.dispatchEvent(new Event("change", { bubbles: true }));
     if (before && !unread()) announce(words.read);
   }
 

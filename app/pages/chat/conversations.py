@@ -118,6 +118,8 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
     choices = _choices(messages, readable)
     usable = usable_assistants(readable)
     assistant, is_closed = _assistant(messages, usable)
+    picker, status = _make_picker(readable, choices), _status(readable, choices.datasets, assistant, shown and shown.id)
+    is_indexed = all(each.state in ("ready", "empty") for each in picker.all)
     return render_template(
         "braid/chat.html",
         assistant=assistant,
@@ -129,7 +131,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         exchanges=build_exchanges(messages, make_shelf(shown.id, messages, readable)) if shown else [],
         earlier=earlier,
         choices=choices,
-        picker=_make_picker(readable, choices),
+        picker=picker,
         most_chips=CHIPS,
         strategies=strategy_choices(with_model=choose_models(user).search is not None),
         starters=[] if messages else _starters(readable, assistant),
@@ -138,7 +140,8 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         has_own=any(dataset.documents for dataset in readable.personal),
         max_file_mb=here.settings.max_file_mb,
         files=render_files(shown.id) if shown else "",
-        status=_status(readable, choices.datasets, assistant, shown.id if shown else None),
+        status=status,
+        is_busy=status.state != "ready" or not is_indexed or bool(here.background.store.unread([*readable.by_id])),
         registry_problem=here.braid.registry.problem(),
         variants_of=variants_of,
         about=named(request.args.getlist(FIELD), readable.by_id),
