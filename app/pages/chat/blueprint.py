@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from babel.lists import format_list
+from flask_babel import get_locale
+
 from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.pages.chat.view import Shelf
@@ -23,11 +26,11 @@ chat = Routes("chat", __name__, "user", url_prefix="/chat")
 
 @dataclass(frozen=True, slots=True)
 class ModelAdvice:
-    """How somebody whose answers are quoted gets a model: connect one, choose one, or ask one of ``names``."""
+    """How somebody whose answers are quoted gets a model: connect one, choose one, or ask one of those in ``names``."""
 
     connect: bool = False
     choose: bool = False
-    names: tuple[str, ...] = ()
+    names: str = ""
 
 
 @chat.context_processor
@@ -46,7 +49,7 @@ def model_advice() -> ModelAdvice | None:
     if not here.standalone:
         return ModelAdvice()
     admins = administrators(here.braid.ledger.database)
-    return ModelAdvice(names=tuple(admins[:SHOWN_ADMINISTRATORS]))
+    return ModelAdvice(names=format_list(admins[:SHOWN_ADMINISTRATORS], "or", locale=get_locale()))
 
 
 def make_shelf(conversation_id: int, messages: Sequence[StoredMessage], readable: Readable) -> Shelf:

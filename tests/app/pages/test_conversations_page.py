@@ -57,7 +57,7 @@ def test_conversations_are_listed_found_renamed_and_deleted(client: FlaskClient)
 
 
 def test_a_days_rows_have_all_a_time_or_none(client: FlaskClient, library: Braid) -> None:
-    """They have one where two have the same title; the title of each row says it, and what was searched for always does."""
+    """They have one where two have the same title; what was searched for always has, and all say it when pointed at."""
     titles = ("Trains", "trains", "Trains", "Hotels", "Ships", "Boats")
     for title in titles:
         site_of(client.application).conversations.create(1, title)
