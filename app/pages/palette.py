@@ -34,12 +34,15 @@ from braid.app.web.transfers import titled
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import find_accounts
 from braid.core.datasets.listing import documents_named
-from braid.core.types import Dataset
+from braid.core.errors import BraidError
+from braid.core.types import Dataset, Document
 
 MOST = 7
 """Entries of a kind."""
 LEAST = 2
 """Entries of a kind that one of another kind leaves a place."""
+FEW = 4
+"""Entries of a kind where other kinds have what was typed, too."""
 MAX_TYPED_CHARS = 200
 CALLED = {
     "new": "chat ask question チャット 質問 채팅 질문",
@@ -93,8 +96,9 @@ def entries() -> Response:
     words = _fold(typed).split()
     if request.args.get("to") == "add":
         return _answer([(_("Datasets"), _writable())])
-    named = ((_("Datasets"), _datasets(words)), (_("Documents"), _documents(typed)))
-    if request.args.get("to") == "ask":
+    is_asked = request.args.get("to") == "ask"
+    named = ((_("Datasets"), _datasets(words)), (_("Documents"), _documents(typed, with_text=not is_asked)))
+    if is_asked:
         datasets, documents = (list(islice(found, MOST)) for _name, found in named)
         near = partial(_distance, _fold(typed))
         further = sorted([*documents[LEAST:], *datasets[LEAST:]], key=near)
@@ -117,6 +121,8 @@ def _answer(groups: Iterable[tuple[str, Iterable[Entry]]], *, typed: str = "") -
     near = partial(_nearness, typed)
     found = [(name, sorted(islice(entries_of, MOST), key=near)) for name, entries_of in groups]
     found = sorted((each for each in found if each[1]), key=lambda each: near(each[1][0]))
+    if typed and len(found) > 1:
+        found = [(name, entries[:FEW]) for name, entries in found]
     shown = [{"name": name, "entries": [entry.shown() for entry in entries]} for name, entries in found]
     return Response(json.dumps({"groups": shown}, ensure_ascii=False), mimetype="application/json")
 
@@ -171,16 +177,39 @@ def _dataset(dataset: Dataset) -> Entry:
     return Entry(dataset_name(dataset.name), about, href, "datasets", f"dataset:{dataset.id}", owner)
 
 
-def _documents(typed: str) -> Iterator[Entry]:
-    """Yield documents whose title or source has the text, those that are called so first."""
+def _documents(typed: str, *, with_text: bool) -> Iterator[Entry]:
+    """Yield documents whose title or source has the text, those that are called so first; ``with_text`` those, too, in
+    whose passages a search by keyword finds it.
+    """
     by_id = caller_datasets(include_closed=True).readable().by_id
     named = documents_named(site().braid.ledger.database, by_id.keys(), typed, limit=MOST)
+    if with_text and typed and len(named) < MOST:
+        known = {each.id for each in named}
+        named += [each for each in _documents_with(typed) if each.id not in known]
     places = [beside(by_id[each.dataset_id], each) for each in named]
     alike = Counter(zip((each.title for each in named), places, strict=True))
     for found, place in zip(named, places, strict=True):
         href = url_for("braid.datasets.document", dataset_id=found.dataset_id, document_id=found.id)
         about = place if alike[found.title, place] == 1 else found.source
         yield Entry(found.title or found.source, about, href, "file", f"document:{found.id}", about)
+
+
+def _documents_with(typed: str) -> Iterator[Document]:
+    here, readable = site().braid, caller_datasets().readable().by_id
+    try:
+        result = here.manager.search(
+            typed,
+            user_id=identity().account.id,
+            dataset_ids=[*readable],
+            mode="keyword",
+            group_by="document",
+            k=MOST,
+        )
+    except BraidError:  # nothing can be searched, or the index is not there: the names are found all the same
+        return
+    for hit in result.hits:
+        if document := here.ledger.document_with_id(hit.passage.document_id, readable.keys()):
+            yield document
 
 
 def _conversations(typed: str) -> Iterator[Entry]:

@@ -720,7 +720,8 @@ function textOf(prose) {
 async function copy(button) {
   const label = button.querySelector("span");
   const before = label.textContent;
-  const forms = copied(button.closest(".turn"));
+  const asked = button.closest(".question")?.querySelector("p").textContent;
+  const forms = asked ? { "text/plain": asked } : copied(button.closest(".turn"));
   let done = true;
   try {
     const blobs = Object.entries(forms).map(([kind, text]) => [kind, new Blob([text], { type: kind })]);
@@ -729,8 +730,12 @@ async function copy(button) {
     done = copyTheOldWay(forms); // over plain HTTP there is no clipboard
   }
   label.textContent = done ? said.copied : said.uncopied;
+  label.className = "told";
   announce(label.textContent);
-  setTimeout(() => (label.textContent = before), 2000);
+  setTimeout(() => {
+    label.textContent = before;
+    label.className = "";
+  }, 2000);
 }
 
 function copyTheOldWay(forms) {
@@ -895,11 +900,14 @@ function showPreview(link) {
   preview.replaceChildren(...parts);
   preview.hidden = false;
   link.setAttribute("aria-describedby", "preview");
+  // Below the line where there is room, else above the paragraph: never over what is being read.
+  preview.style.cssText = "";
   const at = link.getBoundingClientRect();
   const left = Math.max(8, Math.min(at.left, innerWidth - preview.offsetWidth - 8));
-  const above = at.top - preview.offsetHeight - 6;
-  preview.style.setProperty("left", `${left}px`);
-  preview.style.setProperty("top", `${above > 8 ? above : at.bottom + 6}px`);
+  const above = (link.closest("p, li, td, blockquote") ?? link).getBoundingClientRect().top - preview.offsetHeight - 6;
+  const isLow = at.bottom + preview.offsetHeight + 14 > innerHeight;
+  const top = isLow && above > 8 ? above : at.bottom + 6;
+  preview.style.cssText = `left: ${left}px; top: ${top}px; max-height: ${innerHeight - top - 8}px`;
 }
 
 function hidePreview() {

@@ -28,7 +28,7 @@ from braid.core.chat.turns.cited_passages import (
     withheld_settings,
     withheld_text,
 )
-from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
+from braid.core.chat.turns.find import excerpt, find_messages, fold, spoken, words_of
 from braid.core.chat.turns.rows import (
     IS_THERE,
     MAX_TURN_S,
@@ -248,9 +248,11 @@ class ConversationStore:
 
     def _excerpt(self, user_id: int, conversation_id: int, message_id: int, words: Sequence[str]) -> str:
         """Return the part of a message around the first word; empty where the user may no longer read all of them."""
-        found = self.messages(user_id, conversation_id, ids=[message_id])
-        folded = fold(found[0].text) if found else ""
-        return excerpt(found[0].text, words[0]) if all(word in folded for word in words) else ""
+        for found in self.messages(user_id, conversation_id, ids=[message_id]):
+            folded = fold(found.text)
+            if all(word in folded for word in words):
+                return excerpt(spoken(found.marked_text) if found.role == "assistant" else found.text, words[0])
+        return ""
 
     def conversation(self, user_id: int, conversation_id: int, *, also_deleted: bool = False) -> StoredConversation:
         """Return one of the user's conversations, with ``also_deleted`` a deleted one that can be restored, too."""

@@ -227,7 +227,7 @@ def test_thumbs_and_copying_with_the_sources(open_chat: Callable[..., Page], cha
     expect(helps).to_have_attribute("aria-pressed", "false")
     page.reload()
     expect(page.get_by_role("button", name="This answer is not helpful")).to_have_attribute("aria-pressed", "true")
-    page.get_by_role("button", name="Copy").click()
+    page.locator(".answer").get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     text = page.evaluate("navigator.clipboard.readText()")
     assert text.startswith("They are fused by rank [1].")

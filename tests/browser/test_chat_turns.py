@@ -12,6 +12,7 @@ from braid.core.accounts.credentials import WebSessions
 from tests.browser.conftest import before_the_script
 from tests.browser.test_chat_page import QUESTION, Chat, answered, ask, chat, chat_site, open_chat
 from tests.web import PASSWORD
+from tests.worlds import WAIT_S
 
 __all__ = ["chat", "chat_site", "open_chat"]
 
@@ -280,6 +281,36 @@ def test_a_question_is_edited_and_the_old_one_stays_reachable(open_chat: Callabl
     versions = page.get_by_role("group", name="Versions of the question")
     versions.get_by_role("button", name="Previous version").click()
     expect(page.locator(".question > p")).to_have_text([QUESTION, "And why?"])
+
+
+def test_a_question_is_copied_and_what_is_done_with_it_takes_no_line(open_chat: Callable[..., Page]) -> None:
+    page = open_chat()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    ask(page)
+    answered(page)
+    question, answer = page.locator(".question > p").bounding_box(), page.locator(".answer").bounding_box()
+    assert question
+    assert answer
+    assert answer["y"] - question["y"] - question["height"] < 20
+    page.locator(".question").get_by_role("button", name="Copy").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".question").get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == QUESTION
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".edit summary span")).to_be_in_viewport()
+
+
+def test_what_was_stopped_before_it_said_anything_is_not_copied_or_rated(
+    open_chat: Callable[..., Page], chat: Chat
+) -> None:
+    chat.model.reply = lambda _: str(chat.model.go_on.wait(WAIT_S))
+    page = open_chat()
+    ask(page)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("You stopped this answer.")).to_be_visible()
+    chat.model.go_on.set()
+    answer = page.locator(".answer .acts")
+    expect(answer.get_by_role("button")).to_have_text(["Regenerate"])
 
 
 def test_a_thumb_down_asks_why_and_gives_thanks(open_chat: Callable[..., Page]) -> None:

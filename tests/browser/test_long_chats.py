@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_chat_page import Chat, answered, ask, chat, chat_site, open_chat
+from tests.browser.test_chat_page import QUESTION, Chat, answered, ask, chat, chat_site, open_chat
 
 __all__ = ["chat", "chat_site", "open_chat"]
 
@@ -37,6 +37,21 @@ def test_a_button_leads_to_the_end_of_an_answer_and_follows_it(open_chat: Callab
     answered(page)
     expect(page.locator(".prose")).to_contain_text("Line 119.")
     assert at_end(page)
+
+
+def test_on_a_phone_the_bar_of_a_long_conversation_stays_in_view(open_chat: Callable[..., Page], chat: Chat) -> None:
+    chat.model.reply = lambda _: ANSWER
+    page = open_chat(viewport=PHONE, has_touch=True, is_mobile=True)
+    page.locator("#text").fill(QUESTION)
+    page.get_by_role("button", name="Ask", exact=True).tap()
+    answered(page)
+    page.get_by_text("Line 119.").scroll_into_view_if_needed()
+    bar = page.locator(".talk-head").bounding_box()
+    assert bar
+    assert bar["y"] < 60
+    assert bar["height"] <= 44
+    page.get_by_role("button", name="Conversations").tap()
+    expect(page.get_by_role("searchbox", name="Search conversations")).to_be_in_viewport()
 
 
 def test_a_long_question_is_folded_and_named_after_what_it_asks(open_chat: Callable[..., Page]) -> None:

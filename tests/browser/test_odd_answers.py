@@ -50,7 +50,7 @@ def test_odd_texts_are_copied_and_exported_as_they_are_shown(
         answered(page, number)
         turn = page.locator(".turn").last
         assert overflow(page) <= 0, name
-        turn.get_by_role("button", name="Copy").click()
+        turn.locator(".answer").get_by_role("button", name="Copy").click()
         expect(turn.get_by_role("button", name="Copied")).to_be_visible()
         text = page.evaluate("navigator.clipboard.readText()")
         text = text.partition("\n\nSources\n")[0].removesuffix("So it is [1].")

@@ -264,3 +264,7 @@ def test_a_citation_shows_the_sentence_and_its_place(open_page: Open, conversati
         page.locator(".source .place").first.inner_text(), use_inner_text=True
     )
     assert preview.get_by_role("link").count() == 0
+    line, card = cite.bounding_box(), preview.bounding_box()
+    assert line
+    assert card
+    assert card["y"] >= line["y"] + line["height"], "what it cites is not covered"

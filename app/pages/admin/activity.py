@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
+from math import sqrt
+from statistics import median
 from typing import Any, cast, get_args
 
 from flask import render_template, request, stream_with_context
@@ -35,6 +37,8 @@ PER_PAGE = 50
 MAX_QUESTION_CHARS = 200
 ONE_ACT_S = 60.0
 MOST_COMMENTS = 50
+BUSY = 20
+"""Times the middle of the days with any use that a day is so busy that the bars of the others would hardly show."""
 MOST_USERS = 100
 """Users whose use is listed, those with the most first; the others are counted."""
 DAYS = (7, 30, 90)
@@ -57,6 +61,17 @@ class Chart:
     def most(self) -> int:
         """Height of the highest bar; at least 1."""
         return max(1, *(count for _day, count in self.bars))
+
+    @property
+    def is_rooted(self) -> bool:
+        """Whether the heights are square roots: one busy day would flatten most of the others."""
+        some = [count for _day, count in self.bars if count]
+        return len(some) > 1 and self.most > BUSY * median(some)
+
+    def height(self, count: int) -> float:
+        """Return the height of a bar as a share of the highest."""
+        share = count / self.most
+        return sqrt(share) if self.is_rooted else share
 
     @property
     def total(self) -> int:
@@ -134,7 +149,9 @@ def usage() -> str:
     names = account_names(site().braid.ledger.database, by_user)
     found = sorted({kind for counts in by_user.values() for kind in counts})
     keys = {kind: _count_of(kind) for kind in found} | {"name": lambda row: names.get(row[0], "").casefold()}
-    rows, sort = in_order(sorted(by_user.items(), key=lambda row: -sum(row[1].values())), keys)
+    main = "chat" if "chat" in found else "".join(found[:1])
+    by_total = sorted(by_user.items(), key=lambda row: -sum(row[1].values()))
+    rows, sort = in_order(by_total, keys, otherwise=main and f"-{main}")
     busiest = rows[:MOST_USERS]
     unanswered = tally.unanswered(days=days)
     thumbs = site().answer_thumbs

@@ -87,12 +87,14 @@ def accounts_page(**wanted: Any) -> tuple[list[Account], int, int]:
     return found, total, last
 
 
-def in_order(rows: Iterable[Row], keys: Mapping[str, Callable[[Row], Any]]) -> tuple[list[Row], str]:
+def in_order(
+    rows: Iterable[Row], keys: Mapping[str, Callable[[Row], Any]], otherwise: str = ""
+) -> tuple[list[Row], str]:
     """Return the rows as the request sorts them, and what it says: a key, with a minus for the greatest first.
 
-    Without it they stay as they are. Raises InvalidInputError for another key.
+    Without it they are sorted by ``otherwise``, or stay as they are. Raises InvalidInputError for another key.
     """
-    given = request.args.get("sort", "")
+    given = request.args.get("sort", "") or otherwise
     if not given:
         return list(rows), ""
     if (key := keys.get(given.removeprefix("-"))) is None:

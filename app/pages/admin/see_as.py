@@ -11,7 +11,7 @@ from flask_babel import gettext as _
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit
-from braid.app.pages.search.card import Reason, Reasoning
+from braid.app.pages.search.card import Reason, Reasoning, readable
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.words.values import dataset_name
@@ -30,6 +30,7 @@ class Seen:
     dataset: str
     title: str
     href: str
+    text: str
     reasons: tuple[Reason, ...]
 
 
@@ -46,7 +47,7 @@ def look() -> tuple[str, int] | str:
     try:
         scope = _scope_of_group(name) if kind == "group" else _scope_of_user(name)
         audit("search.as_group" if kind == "group" else "search.as_user", name, text[:MAX_NAME_CHARS])
-        found = site().braid.manager.search_in(scope, text, k=FOUND)
+        found = site().braid.manager.search_in(scope, text, k=FOUND, group_by="document")
     except InvalidInputError as error:
         return _page(problem=str(_unknown(kind, name) if error.field == "name" else error)), 400
     mine = readable_datasets(identity().account).by_id
@@ -82,6 +83,7 @@ def _seen(hit: Hit, mine: Mapping[int, Dataset], theirs: Mapping[int, Dataset]) 
         dataset=dataset_name(dataset.name) if dataset else "",
         title=(passage.title or passage.source) if may_read else "",
         href=url_for("braid.search.document", chunk_id=passage.chunk_id, _anchor="cited") if may_read else "",
+        text=readable(passage.text, passage.file_type) if may_read else "",
         reasons=Reasoning().reasons(hit.legs) if may_read else (),
     )
 

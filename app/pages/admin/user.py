@@ -213,7 +213,7 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
     except InvalidInputError as error:
         return _user_page(user_id, problem=str(error)), 400
     site().braid.indexer.wake()
-    audit("user.removed", account.name, f"{len(datasets)} datasets")
+    audit("user.removed", account.name, f"{len(datasets)} {'dataset' if len(datasets) == 1 else 'datasets'}")
     text = ngettext(
         "%(name)s and %(num)s dataset have been deleted.",
         "%(name)s and %(num)s datasets have been deleted.",

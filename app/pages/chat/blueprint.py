@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from babel.lists import format_list
+from flask_babel import get_locale
+
 from braid.app.auth.access import Routes
 from braid.app.auth.identity import identity
 from braid.app.pages.chat.view import Shelf
 from braid.app.site import site
 from braid.app.user.datasets import Readable
 from braid.app.user.models import choose_model
-from braid.app.words.values import FAULTS
+from braid.app.words.values import FAULTS, person
 from braid.core.accounts.account_list import administrators
 from braid.core.chat.feedback import MAX_COMMENT_CHARS
 from braid.core.chat.store import StoredMessage
@@ -23,11 +26,11 @@ chat = Routes("chat", __name__, "user", url_prefix="/chat")
 
 @dataclass(frozen=True, slots=True)
 class ModelAdvice:
-    """How somebody whose answers are quoted gets a model: connect one, choose one, or ask one of ``names``."""
+    """How somebody whose answers are quoted gets a model: connect one, choose one, or ask one of those in ``names``."""
 
     connect: bool = False
     choose: bool = False
-    names: tuple[str, ...] = ()
+    names: str = ""
 
 
 @chat.context_processor
@@ -46,7 +49,7 @@ def model_advice() -> ModelAdvice | None:
     if not here.standalone:
         return ModelAdvice()
     admins = administrators(here.braid.ledger.database)
-    return ModelAdvice(names=tuple(admins[:SHOWN_ADMINISTRATORS]))
+    return ModelAdvice(names=format_list([person(name) for name in admins[:SHOWN_ADMINISTRATORS]], "or", locale=get_locale()))
 
 
 def make_shelf(conversation_id: int, messages: Sequence[StoredMessage], readable: Readable) -> Shelf:

@@ -29,7 +29,7 @@ from braid.app.pages.chat.choices import (
     recent_datasets,
 )
 from braid.app.pages.chat.files import render_files, searched_with
-from braid.app.pages.chat.sidebar import list_conversations, render_sidebar
+from braid.app.pages.chat.sidebar import list_conversations, render_sidebar, time_of
 from braid.app.pages.chat.view import Shelf, build_exchanges, variants_of
 from braid.app.pages.status import IndexStatus, status_of
 from braid.app.site import site
@@ -127,6 +127,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         assistant_closed=is_closed,
         conversation=titled([shown])[0] if shown else None,
         listed=list_conversations(),
+        time_of=time_of,
         find=request.args.get("find", ""),
         exchanges=build_exchanges(messages, make_shelf(shown.id, messages, readable)) if shown else [],
         earlier=earlier,

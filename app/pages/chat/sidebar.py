@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
-from functools import partial
 from itertools import groupby
 
 from babel.dates import format_skeleton
@@ -37,6 +35,21 @@ class Group:
     label: bool = False
     """Whether the name is a label of the user's, not an age."""
 
+    @property
+    def times(self) -> Mapping[int, str]:
+        """What tells the conversations apart, by their ids: all have one where two have the same title, else none."""
+        shown = [each.conversation for each in self.conversations]
+        names = [one.title.casefold() for one in shown]
+        if len(set(names)) == len(names):
+            return {}
+        if len({_moment(one).date() for one in shown}) == 1:
+            short = [_written(_moment(one), ("Hm",)) for one in shown]
+        else:
+            short = [_written(_moment(one), _day(one) or ("Hm",)) for one in shown]
+            if len(set(zip(names, short, strict=True))) < len(names):
+                short = list(map(time_of, shown))
+        return {one.id: time for one, time in zip(shown, short, strict=True)}
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -47,8 +60,6 @@ class Listed:
     any_archived: bool = False
     any_deleted: bool = False
     """Whether there are some that can be restored."""
-    times: Mapping[int, str] = field(default_factory=dict)
-    """When those were used last that have the title of another in the list, by their ids."""
 
 
 def list_conversations() -> Listed:
@@ -71,32 +82,39 @@ def list_conversations() -> Listed:
         bool(site().conversations.conversations(user_id, archived=True, limit=1)),
         bool(site().conversations.deleted(user_id, limit=1)),
     )
-    shown = [each.conversation for group in groups for each in group.conversations]
-    alike = Counter(one.title.casefold() for one in shown)
-    times = {one.id: time_of(one) for one in shown if alike[one.title.casefold()] > 1}
-    return Listed(tuple(groups), more, any_archived, any_deleted, times)
+    return Listed(tuple(groups), more, any_archived, any_deleted)
 
 
 def time_of(conversation: StoredConversation) -> str:
     """Return when a conversation was used last, in the browser's time zone; with the day, unless that is today."""
-    now = datetime.now(_time_zone())
-    at = datetime.fromtimestamp(conversation.updated_at, now.tzinfo)
-    day = "" if at.date() == now.date() else "MMMd" if at.year == now.year else "yMMMd"
-    shown = partial(format_skeleton, datetime=at, tzinfo=now.tzinfo, locale=get_locale())
-    return " ".join(map(shown, filter(None, (day, "Hm"))))
+    return _written(_moment(conversation), (*_day(conversation), "Hm"))
+
+
+def _moment(conversation: StoredConversation) -> datetime:
+    return datetime.fromtimestamp(conversation.updated_at, _time_zone())
+
+
+def _day(conversation: StoredConversation) -> tuple[str, ...]:
+    """Return how the day on which a conversation was used last is written: not at all if it is today."""
+    at, now = _moment(conversation), datetime.now(_time_zone())
+    return () if at.date() == now.date() else ("MMMd" if at.year == now.year else "yMMMd",)
+
+
+def _written(at: datetime, skeletons: Sequence[str]) -> str:
+    return " ".join(format_skeleton(each, at, tzinfo=at.tzinfo, locale=get_locale()) for each in skeletons)
 
 
 def render_sidebar(shown: StoredConversation | None) -> str:
     """Render the list; ``shown`` is the conversation that is open."""
-    return render_template("braid/_chat_list.html", listed=list_conversations(), conversation=shown)
+    return render_template("braid/_chat_list.html", listed=list_conversations(), conversation=shown, time_of=time_of)
 
 
 def _grouped(conversations: Sequence[StoredConversation], now: datetime) -> Iterator[Group]:
-    """Yield the pinned ones, then those with a label by their labels, then the others by day."""
-    labels = sorted({one.label for one in conversations if one.label and not one.pinned}, key=str.casefold)
+    """Yield the pinned ones, then those with a label by their labels, pinned or not, then the others by day."""
+    labels = sorted({one.label for one in conversations if one.label}, key=str.casefold)
     yield from _by_day([one for one in conversations if one.pinned], now)
     for label in labels:
-        those = (FoundConversation(one, "") for one in conversations if one.label == label and not one.pinned)
+        those = (FoundConversation(one, "") for one in conversations if one.label == label)
         yield Group(label, tuple(those), label=True)
     yield from _by_day([one for one in conversations if not one.pinned and not one.label], now)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from sqlalchemy import Connection, and_, func, select
 
+from braid.core.chat.marks import without_marks
 from braid.core.ledger.database import storable
 from braid.core.ledger.tables import ConversationRow, MessageTextRow
 from braid.core.text.normalization import normalize
@@ -15,6 +17,13 @@ MAX_WORD_CHARS = 200
 BEFORE_CHARS = 15
 AFTER_CHARS = 70
 """Characters of an excerpt before and after the first word."""
+
+_BLANKS = re.compile(r"[ \t]+")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_RULE = re.compile(r"^[ \t|:*_=-]*$", re.MULTILINE)
+_LINE_START = re.compile(r"^[ \t]*(?:(?:[-*+>]|#{1,6})[ \t]+)*", re.MULTILINE)
+_LINK = re.compile(r"\[([^\[\]\n]*)\]\([^()\s]*\)")
+_EMPHASIS = re.compile(r"\*\*+|(?<!\w)__+|__+(?!\w)|~~+|`+|\*(?=\w)|(?<=[^\s*])\*")
 
 
 def fold(text: str) -> str:
@@ -39,10 +48,19 @@ def find_messages(connection: Connection, user_id: int, words: Sequence[str]) ->
     return {row.conversation_id: row[1] for row in connection.execute(newest)}
 
 
+def spoken(marked_text: str) -> str:
+    """Return an answer without its citations (see `braid.core.chat.marks`) and the signs of Markdown."""
+    text = without_marks(_BLANKS.sub(" ", marked_text))
+    text = _LINK.sub(r"\1", _ESCAPED.sub(r"\1", _RULE.sub("", text)))
+    return _EMPHASIS.sub("", _LINE_START.sub("", text)).replace("|", " ")
+
+
 def excerpt(text: str, word: str) -> str:
     """Return the part of the text around the first occurrence of a folded word, in one line."""
     line = " ".join(text.split())
     at = fold(line).find(word)  # folding seldom changes a length: the place is about right
     start = max(0, min(at, len(line)) - BEFORE_CHARS)
+    if start:  # with a whole word, where blanks part words
+        start = line.find(" ", start - 1, at) + 1 or start
     end = max(0, at) + len(word) + AFTER_CHARS
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"

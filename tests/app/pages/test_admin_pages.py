@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy import insert, update
 
 from braid.app.auth.access import rule_of
 from braid.app.factory import register_braid, routes_of
@@ -21,10 +22,12 @@ from braid.app.pages.admin.blueprint import csv_lines
 from braid.app.pages.admin.registry_file import diff_lines
 from braid.app.words.audit_log import ACTIONS
 from braid.config.settings import Settings
+from braid.core.accounts.usage import last_days
 from braid.core.backup.record import last_backup, note_backup
 from braid.core.backup.verify import verify_backup
 from braid.core.braid import Braid
 from braid.core.jobs.store import JobStore, NewJob
+from braid.core.ledger.tables import UsageRow
 from braid.core.types import ChunkInput, DocumentInput
 from tests import scans
 from tests.model_server import ModelServer, model_server
@@ -569,11 +572,29 @@ def test_usage_has_charts_and_the_same_as_tables(app: Flask, admin: FlaskClient)
         return re.findall(r'">(Cleo|Abe)</a></th>', admin.get(f"/admin/usage?sort={sort}").text)
 
     assert by("") == by("-chat") == by("search") == by("name") == ["Abe", "Cleo"]
+    assert (
+        'aria-sort="descending"><a class="sort" href="/admin/usage?days=30&amp;sort=chat#'
+        in admin.get("/admin/usage").text
+    )
     assert by("-search") == by("chat") == by("-name") == ["Cleo", "Abe"]
     assert admin.get("/admin/usage?sort=age").status_code == 400
     for wrong in ("8", "abc", "", "٧"):
         refused = admin.get(f"/admin/usage?days={wrong}")
         assert (refused.status_code, "choose one of 7, 30, 90" in refused.text) == (400, True), wrong
+
+
+def test_a_busy_day_does_not_flatten_the_others(app: Flask, admin: FlaskClient) -> None:
+    at, days = site_of(app).braid.ledger.database, last_days(7)
+    with at.write() as connection:
+        for day, count in zip(days[2:], (100, 4, 4), strict=False):
+            connection.execute(insert(UsageRow).values(user_id=1, kind="chat", day=day, count=count))
+    page = admin.get("/admin/usage?days=7").text
+    assert "highest: 100 per day · square-root scale" in page
+    heights = [float(one) for one in re.findall(r'<rect x="[^"]+" width="[^"]+" y="[^"]+" height="([\d.]+)"', page)]
+    assert heights[:3] == [112.0, 22.4, 22.4]  # 112 √(4/100)
+    with at.write() as connection:
+        connection.execute(update(UsageRow).where(UsageRow.count == 100).values(count=8))
+    assert "square-root" not in admin.get("/admin/usage?days=7").text
 
 
 def test_the_audit_log_is_paged(app: Flask, admin: FlaskClient) -> None:

@@ -56,21 +56,34 @@ def test_conversations_are_listed_found_renamed_and_deleted(client: FlaskClient)
     assert client.get("/chat/1").status_code == 404
 
 
-def test_conversations_of_one_title_are_told_apart_by_their_times(client: FlaskClient, library: Braid) -> None:
-    for title in ("Trains", "trains", "Trains", "Hotels"):
+def test_a_days_rows_have_all_a_time_or_none(client: FlaskClient, library: Braid) -> None:
+    """They have one where two have the same title; what was searched for always has, and all say it when pointed at."""
+    titles = ("Trains", "trains", "Trains", "Hotels", "Ships", "Boats")
+    for title in titles:
         site_of(client.application).conversations.create(1, title)
-    for number, year in ((1, 2020), (2, 2021)):
-        at = {"at": datetime(year, 3, 5, 23, 15, tzinfo=UTC).timestamp(), "id": number}
+    for number, year in ((1, 2020), (2, 2021), (3, 2021)):
+        at = {"at": datetime(year, 3, 5, 20 + number, 15, tzinfo=UTC).timestamp(), "id": number}
         with library.ledger.database.write() as connection:
             connection.execute(text("UPDATE conversations SET updated_at = :at WHERE id = :id"), at)
     client.set_cookie("braid_minutes", "540")
-    times = re.findall(r'<small class="when">([^<]+)', client.get("/chat/conversations").text)
-    assert times[1:] == ["Mar 6, 2021 08:15", "Mar 6, 2020 08:15"]
-    assert re.fullmatch(r"\d\d:\d\d", times[0])
-    listed = client.get("/chat/conversations", headers={"Accept-Language": "ja"}).text
-    assert "2021年3月6日 8:15" in listed
+
+    def times(**headers: str) -> list[str]:
+        listed = client.get("/chat/conversations", headers=headers).text
+        return re.findall(r'<small class="when">([^<]+)', listed)
+
+    assert times() == ["Mar 6, 2021 08:15", "Mar 6, 2021 07:15", "Mar 6, 2020 06:15"]  # none today
+    assert times(Accept_Language="ja")[0] == "2021年3月6日 8:15"
+    assert 'title="Trains · Mar 6, 2020 06:15"' in client.get("/chat/conversations").text
+    assert re.search(r'title="Boats · \d\d:\d\d"', client.get("/chat/conversations").text)
+    post(client, "/chat/3/rename", title="Buses")
+    assert times() == ["Mar 6, 2021", "Mar 6, 2021", "Mar 6, 2020"]  # the days tell them apart
+    post(client, "/chat/6/rename", title="Ships")
+    assert [bool(re.fullmatch(r"\d\d:\d\d", time)) for time in times()] == [True] * 3 + [False] * 3
+    found = client.get("/chat/conversations?find=a").text
+    assert len(re.findall(r'<small class="found-in">[^<]*\d\d:\d\d', found)) == found.count("<li>") > 1
     groups = client.get("/palette.json?q=trains").json["groups"]  # type: ignore[index]
-    assert len({entry["about"] for group in groups for entry in group["entries"]}) == 3
+    [told] = [[entry["about"] for entry in group["entries"]] for group in groups if group["name"] == "Conversations"]
+    assert sorted(told) == ["Mar 6, 2020 06:15", "Mar 6, 2021 07:15"]
 
 
 def test_an_open_conversation_has_its_title_with_share_and_rename_in_reach(client: FlaskClient) -> None:

@@ -22,7 +22,7 @@ from braid.core.models.model_servers import LOCAL_SERVERS
 from braid.core.types import ChunkInput, DocumentInput
 from tests.model_server import ModelServer, model_server
 from tests.rerank_server import RerankServer, rerank_server
-from tests.web import acts, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of, text_of
+from tests.web import PASSWORD, acts, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of, text_of
 from tests.worlds import WAIT_S
 
 KEY = "sk-very-secret-1"
@@ -238,6 +238,9 @@ def test_the_line_below_an_answer_leads_to_who_can_connect_a_model(app: Flask, a
     assert f"ask {name} to connect a language model" in his
     reader, where = asked[1][0], asked[1][1].headers["location"].partition("#")[0]
     assert f"{name} さんに言語モデルの接続を" in reader.get(f"{where}?lang=ja").text
+    site_of(app).accounts.add("Zoe", PASSWORD, is_admin=True)
+    his = sign_in(app, "Ben").get(asked[1][1].headers["location"]).text
+    assert f"ask {name} or Zoe to connect a language model" in his
 
 
 # ---------------------------------------------------------------- rerankers and embedding models

@@ -11,6 +11,7 @@ from braid.app.host import HostUser
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.web import add_user, make_app, sign_in, site_of
+from tests.worlds import WAIT_S
 
 Found = dict[str, list[tuple[str, str]]]
 
@@ -143,6 +144,22 @@ def test_whole_words_come_first_then_beginnings_then_what_contains_the_text(app:
     assert titles(found, "Documents") == ["The new hall", "Newborn care", "Renewal"]
     assert next(iter(find(sign_in(app, "Ann"), "newb"))) == "Documents"
     assert list(found)[-1] == "Conversations"
+
+
+def test_documents_are_found_by_their_text_and_conversations_leave_them_room(app: Flask) -> None:
+    here, ann = site_of(app), site_of(app).accounts.named("Ann").id
+    mine, theirs = here.braid.ledger.datasets(ann)[0], here.braid.ledger.datasets(ann + 1)[0]
+    for dataset, name in ((mine, "Costs"), (theirs, "Secrets")):
+        here.braid.ledger.put_document(dataset.id, DocumentInput(f"{name}.md", name, "md", (ChunkInput("A hotel."),)))
+    assert here.braid.indexer.wait(WAIT_S)
+    for _ in range(9):
+        here.conversations.create(ann, "Which hotel?")
+    found = find(sign_in(app, "Ann"), "hotel")
+    assert titles(found, "Documents") == ["Costs"]
+    assert titles(found, "Conversations") == ["Which hotel?"] * 4
+    assert "Documents" not in find(sign_in(app), "hotel"), "it is neither of the administrator's"
+    asked = sign_in(app, "Ann").get("/palette.json?q=hotel&to=ask").text
+    assert "Costs" not in asked, "a question names what is called so"
 
 
 def test_who_is_signed_out_is_told_so(app: Flask) -> None:

@@ -57,6 +57,8 @@ def test_labels_group_the_list_and_an_empty_one_takes_it_away(client: FlaskClien
     post_form(client, "/chat/shelf", act="label", label=" Plant  1 ", c=[str(one) for one in ids[:2]])
     assert "Plant 1 2" in text_of(client.get("/chat/conversations").text)
     assert 'value="Plant 1"' in client.get(f"/chat/{ids[2]}/manage").text, "offered for the next one"
+    post_form(client, f"/chat/{ids[1]}/pin", pinned="1")
+    assert listed(client) == ["Seals", "Seals", "Pumps", "Gaskets"], "pinned, and in its folder"
     post_form(client, f"/chat/{ids[0]}/shelve", label="")
     assert "Plant 1 1" in text_of(client.get("/chat/conversations").text)
     assert post_form(client, f"/chat/{ids[0]}/shelve", label="x" * 61).status_code == 400

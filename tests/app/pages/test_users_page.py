@@ -171,7 +171,7 @@ def test_what_is_done_to_one_is_done_beside_their_name(
 
 def test_an_expired_invitation_is_sent_again_beside_the_name(app: Flask, admin: FlaskClient) -> None:
     [ivy] = ids(app, "ivy")
-    assert f"invite:{ivy}" not in admin.get("/admin/users").text
+    assert f'value="invite:{ivy}" aria-label="New link: ivy">New link<' in admin.get("/admin/users").text
     with site_of(app).braid.ledger.database.write() as connection:
         connection.execute(update(UserRow).where(UserRow.id == ivy).values(invited_at=time.time() - 8 * 86_400))
     assert f'value="invite:{ivy}" aria-label="Invite: ivy">Invite again<' in admin.get("/admin/users").text
@@ -208,6 +208,8 @@ def test_several_join_a_group_and_it_is_undone(app: Flask, admin: FlaskClient) -
     assert all("lab" in accounts.get(each).groups for each in chosen)
     offered = admin.get("/admin/users").text
     assert "2 people are now in “lab”." in offered
+    assert 'value="leave:lab"' in offered
+    assert re.findall(r'value="leave:(\w+)"', admin.get("/admin/users?group=lab").text) == ["lab"]
     post_form(admin, SEVERAL, c=chosen[1:], act="leave:lab")
     assert [bool(accounts.get(each).groups) for each in chosen] == [True, False, False]
 

@@ -253,6 +253,16 @@ def test_conversations_are_found_by_the_words_of_their_messages(
 
 
 @on_both_databases
+def test_an_excerpt_of_an_answer_has_no_markdown(store: ConversationStore, turns: TurnStore, ann: int) -> None:
+    answer = "# Rooms\n\n- A room costs **120 \\*euros\\***, see [the *rules*](https://a.example/b).\n- `x__y` | two\n"
+    turn(turns, ann, store.create(ann, "Prices").id, "Is a**b a glob?", answer)
+    (hit,) = store.find(ann, "room", limit=10)
+    assert hit.excerpt == "Rooms A room costs 120 euros, see the rules. x__y two"
+    turn(turns, ann, store.create(ann, "Signs").id, "Is a**b a glob?", answer)
+    assert {each.excerpt for each in store.find(ann, "glob", limit=10)} == {"Is a**b a glob?"}
+
+
+@on_both_databases
 def test_what_a_long_answer_says_is_shown_in_an_excerpt(store: ConversationStore, turns: TurnStore, ann: int) -> None:
     conversation = store.create(ann, "Cooking").id
     turn(
