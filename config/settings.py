@@ -556,8 +556,7 @@ def load_settings(env: Mapping[str, str] = os.environ, toml_path: Path | None = 
     the file is relative to the file's folder, any other to the current directory. An override of None counts as not
     given. Raises InvalidInputError for an unknown setting or an invalid value, in an override too.
     """
-    sources = (*_from_defaults(), *_from_toml(env, toml_path), *_from_env(env), *_from_overrides(overrides))
-    given = {source.name: source._replace(value=_check(source)) for source in sources}
+    given = {source.name: source._replace(value=_check(source)) for source in _sources(env, toml_path, overrides)}
     _require_overlap_below_chunk(given["chunk_overlap_chars"], given["chunk_chars"])
     _require_whole_sign_in(given)
     if given["llm_model"].value:
@@ -567,6 +566,13 @@ def load_settings(env: Mapping[str, str] = os.environ, toml_path: Path | None = 
             stacklevel=2,
         )
     return Settings(**{name: source.value for name, source in given.items()})
+
+
+def origin_of(
+    name: str, env: Mapping[str, str] = os.environ, toml_path: Path | None = None, **overrides: object
+) -> str:
+    """Return where `load_settings` has the value of a setting from: ``default``, a file, a variable or ``argument``."""
+    return [source.origin for source in _sources(env, toml_path, overrides) if source.name == name][-1]
 
 
 def settings_table() -> str:
@@ -591,6 +597,14 @@ class _Given(NamedTuple):
     value: Any
     origin: str
     folder: Path
+
+
+def _sources(env: Mapping[str, str], toml_path: Path | None, overrides: Mapping[str, object]) -> Iterator[_Given]:
+    """Yield the values that are given; of those of one setting the last is in force."""
+    yield from _from_defaults()
+    yield from _from_toml(env, toml_path)
+    yield from _from_env(env)
+    yield from _from_overrides(overrides)
 
 
 def _from_defaults() -> Iterator[_Given]:
