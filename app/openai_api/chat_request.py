@@ -8,12 +8,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from braid.app.api.framework.requests import Lenient
-from braid.app.api.search_options import MAX_PROMPT_CHARS, SearchOptionsGiven
+from braid.app.api.search_options import SearchOptionsGiven
 from braid.app.openai_api.footnotes import without_footnotes
-from braid.app.openai_api.turns import AnswerLimits, is_task
+from braid.app.openai_api.templates import task_of, unwrapped
+from braid.app.openai_api.turns import AnswerLimits
 from braid.core.chat.query_writing import history_text
 from braid.core.chat.types import Turn
 from braid.core.errors import InvalidInputError
+from braid.core.text.token_budget import both_ends
 
 MAX_MESSAGES = 2_000
 MAX_TURNS = 200
@@ -123,22 +125,17 @@ class AskedTurn:
     instructions: str
     notes: tuple[str, ...] = ()
     """What was given and has no effect on the answer."""
-
-    @property
-    def task(self) -> str:
-        """What an app wants to have written about a conversation, with that conversation; empty for a question."""
-        if not is_task(self.question):
-            return ""
-        turns = history_text(self.history)
-        return f"<chat_history>\n{turns}\n</chat_history>\n\n{self.question}" if turns else self.question
+    task: str = ""
+    """What an app wants to have written about a conversation, with that conversation; empty for a question."""
 
 
-def read_messages(messages: list[MessageGiven]) -> AskedTurn:
+def read_messages(messages: list[MessageGiven], tokens: int) -> AskedTurn:
     """Return what the messages ask: the last of the role user, which system messages alone may follow, and answers of
     the assistant, which are left out: apps that let a stopped answer go on send it, and get a whole one.
 
-    Pictures and files of earlier messages are named instead, and tools' messages left out. Raises InvalidInputError
-    for messages that are no conversation of texts.
+    Pictures and files of earlier messages are named instead, and tools' messages left out. Of system messages, and of
+    the context that an app has put around the question, what has more than ``tokens`` loses its middle. Raises
+    InvalidInputError for messages that are no conversation of texts.
     """
     last = len(messages) - 1
     while last > 0 and messages[last].role in (*INSTRUCTIONS, "assistant"):
@@ -153,18 +150,29 @@ def read_messages(messages: list[MessageGiven]) -> AskedTurn:
         for message, text in zip(messages[:last], texts, strict=False)
         if message.role in ("user", "assistant") and text.strip()
     ]
-    instructions = [text for message, text in zip(messages, texts, strict=True) if message.role in INSTRUCTIONS]
-    if (chars := len("\n\n".join(instructions))) > MAX_PROMPT_CHARS:
-        raise InvalidInputError(
-            f"the system messages have {chars:,} characters; at most {MAX_PROMPT_CHARS:,} are allowed", field="messages"
-        )
-    is_answered = any(message.role == "assistant" for message in messages[last:])
-    return AskedTurn(
-        texts[last],
-        tuple(turns[-MAX_TURNS:]),
-        "\n\n".join(filter(str.strip, instructions)),
-        ("messages end with an answer: the question before it was answered again",) if is_answered else (),
+    instructions = "\n\n".join(
+        text for message, text in zip(messages, texts, strict=True) if message.role in INSTRUCTIONS and text.strip()
     )
+    notes = list[str]()
+    if any(message.role == "assistant" for message in messages[last:]):
+        notes.append("messages end with an answer: the question before it was answered again")
+    history = tuple(turns[-MAX_TURNS:])
+    if task := task_of(texts[last], history_text(history), instructions):
+        notes.append("the app asks for a title or the like of the conversation: nothing was searched for it")
+        return AskedTurn(texts[last], history, "", tuple(notes), task)
+    question, context = unwrapped(texts[last])
+    if context:
+        notes.append(
+            "the app put a context of its own around the question: it was not searched, a chat model is given it"
+        )
+    whole = "\n\n".join(filter(None, (instructions, context)))
+    given = both_ends(whole, tokens)
+    if given != whole:
+        notes.append(
+            f"the system messages and the app's context have {len(whole):,} characters, and a chat model was given "
+            "their beginning and end; shorten them, or raise answer_prompt_tokens"
+        )
+    return AskedTurn(question, history, given, tuple(notes))
 
 
 def _choice_of_tools(given: Any) -> Any:
