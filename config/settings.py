@@ -82,6 +82,8 @@ SECRET_FORM = (
     r"|base64:(?=.{44})([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
 )
 """Words, or with ``base64:`` the bytes of a file, as `braid.core.accounts.secret_key.secret_key` takes them."""
+HOST = r"[A-Za-z0-9.\-]+|\[[0-9A-Fa-f.:]+\]|[0-9A-Fa-f.]*(:[0-9A-Fa-f.]*){2,}"
+"""A name, or an address: of IPv6 with brackets or without; one colon alone would be a port."""
 HEADER = r"|[A-Za-z][A-Za-z0-9-]*"
 MODEL_NAME = r"|[a-z][a-z0-9_]*:(?!//)\S+"
 MODEL_PRICE = r"[^\s=,]+=\d{1,9}(\.\d{1,9})?(/\d{1,9}(\.\d{1,9})?)?"
@@ -170,7 +172,7 @@ class Settings:
     host: Annotated[str, Form(r"\S+", "a host name or an address"), "Address that the app listens on"] = "127.0.0.1"
     port: Annotated[int, Field(ge=1, le=65535), "Port that the app listens on"] = 8000
     allowed_hosts: Annotated[
-        tuple[Annotated[str, Form(r"[A-Za-z0-9.:\-\[\]]+", "host names or addresses without a port")], ...],
+        tuple[Annotated[str, Form(HOST, "host names or addresses without a port, such as braid.example.org")], ...],
         BeforeValidator(_as_tuple),
         "Host names under which other computers open the app; none means this computer only",
     ] = ()
@@ -644,6 +646,10 @@ def _unusable(path: Path, reason: str) -> InvalidInputError:
 def _from_env(env: Mapping[str, str]) -> Iterator[_Given]:
     names = {_variable(name): name for name in _DEFAULTS}
     for variable in sorted(env):
+        if variable.upper() != variable and variable.upper() in (*names, CONFIG_VARIABLE):
+            raise InvalidInputError(
+                f"{variable} (environment) is not read; write {variable.upper()}, in capitals", field=variable
+            )
         if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
             continue
         _require_known(variable, [*names, CONFIG_VARIABLE], "environment")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from braid.app.api.framework.requests import Lenient
+from braid.app.api.framework.requests import WHOLE, Lenient
 from braid.app.api.search_options import SearchOptionsGiven
 from braid.app.openai_api.footnotes import without_footnotes
 from braid.app.openai_api.templates import task_of, unwrapped
@@ -17,7 +17,6 @@ from braid.core.chat.types import Turn
 from braid.core.errors import InvalidInputError
 from braid.core.text.token_budget import both_ends
 
-MAX_MESSAGES = 2_000
 MAX_TURNS = 200
 """The last turns that are read; the answer is given fewer, see `braid.core.chat.query_writing`."""
 MAX_MODEL_CHARS = 4_000
@@ -39,16 +38,20 @@ class StreamOptions(Lenient):
     include_usage: bool | None = None
 
 
+BraidOptions = Annotated[SearchOptionsGiven, BeforeValidator(lambda given: {} if given is None else given)]
+"""Braid's options; null is as if they were not given."""
+
+
 class CompletionGiven(Lenient):
     """A conversation whose last message is the question."""
 
     model: str = Field(max_length=MAX_MODEL_CHARS, examples=["braid:all"], description="One of GET /models")
     messages: list[MessageGiven] = Field(
-        min_length=1, max_length=MAX_MESSAGES, examples=[[{"role": "user", "content": "How long is the warranty?"}]]
+        min_length=1, examples=[[{"role": "user", "content": "How long is the warranty?"}]]
     )
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: int | None = Field(None, description="1; Braid writes one answer")
+    n: Annotated[int | None, WHOLE] = Field(None, description="1; Braid writes one answer")
     tools: list[Any] | None = Field(None, description="Ignored, and named in `braid.notes`: Braid calls no tools")
     functions: list[Any] | None = None
     tool_choice: Any = Field(None, description="`auto` or `none`; that a tool must be called is refused")
@@ -56,9 +59,11 @@ class CompletionGiven(Lenient):
     response_format: dict[str, Any] | None = Field(None, description="Of the type `text`")
     modalities: list[str] | None = None
     stop: str | list[str] | None = Field(None, description="Up to 16 texts that end the answer and are not in it")
-    max_tokens: int | None = Field(None, description="Estimated tokens of the answer, its footnotes not counted")
-    max_completion_tokens: int | None = Field(None, description="The newer name of `max_tokens`")
-    braid: SearchOptionsGiven = Field(
+    max_tokens: Annotated[int | None, WHOLE] = Field(
+        None, description="Estimated tokens of the answer, its footnotes not counted"
+    )
+    max_completion_tokens: Annotated[int | None, WHOLE] = Field(None, description="The newer name of `max_tokens`")
+    braid: BraidOptions = Field(
         SearchOptionsGiven.model_validate({}),
         description="Braid's own options, as in `POST /api/v1/search`, without `dataset_ids`",
     )
@@ -90,10 +95,10 @@ class CompletionGiven(Lenient):
     @property
     def limits(self) -> AnswerLimits:
         """The texts and the number of tokens that end the answer. Raises InvalidInputError."""
-        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
-        if len(stops) > MAX_STOPS or any(not 0 < len(stop) <= MAX_STOP_CHARS for stop in stops):
+        stops = [stop for stop in ([self.stop] if isinstance(self.stop, str) else self.stop or []) if stop]
+        if len(stops) > MAX_STOPS or any(len(stop) > MAX_STOP_CHARS for stop in stops):
             raise InvalidInputError(
-                f"stop has {len(stops)} texts, or one that is empty or long; give up to {MAX_STOPS} of 1 to "
+                f"stop has {len(stops)} texts, or one that is long; give up to {MAX_STOPS} of up to "
                 f"{MAX_STOP_CHARS} characters",
                 field="stop",
             )
