@@ -26,6 +26,10 @@ FIRST_DATASET = "My documents"
 """Name of the personal dataset that a user without one gets."""
 NEW_SITE = "braid.new_site"
 """Key in click's meta, which all nested contexts share: the option ``--new-site``."""
+MAKES_SITE = "braid.makes_site"
+"""Key in click's meta: whether the command makes a site where there is none."""
+DATA_DIR = "braid.data_dir"
+"""Key in click's meta: the option ``--data-dir``."""
 SAMPLE_NAME = "Braid guide"
 """Name of the shared dataset with the sample, see `braid.app.first_start`."""
 SAMPLE_DESCRIPTION = "What Braid is and how to use it, in English, Japanese and Korean"
@@ -36,6 +40,7 @@ def open_data_directory(settings: Settings) -> DataDirectory:
     from braid.core.data_directory import DataDirectory
 
     log_briefly(debug=settings.log_level == "DEBUG")
+    _require_site(settings)
     return DataDirectory(settings.data_dir, migrate=False, **_directory_values(settings))
 
 
@@ -51,6 +56,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
 
     log_briefly(debug=settings.log_level == "DEBUG")
     _require_secret(settings)
+    _require_site(settings)
     if settings.otlp_endpoint and not spans.on():
         spans.begin(spans.collector(settings.otlp_endpoint))
     braid = Braid(
@@ -87,6 +93,31 @@ def _secret_of(settings: Settings, braid: Braid) -> bytes:
     except BaseException:
         braid.close()
         raise
+
+
+def _require_site(settings: Settings) -> None:
+    """Raise InvalidInputError where a command that only reads or changes a site would make one."""
+    context = click.get_current_context(silent=True)
+    if context is None or context.meta.get(MAKES_SITE, True) or _is_new_site():
+        return
+    from braid.config.settings import origin_of
+    from braid.core.ledger.owners.site import has_ledger, require_known_ledger
+
+    folder, given = settings.data_dir.absolute(), context.meta.get(DATA_DIR)
+    url = settings.database_url or f"sqlite:///{folder / 'ledger.db'}"
+    if has_ledger(url) or (folder.exists() and not folder.is_dir()):
+        return
+    require_known_ledger(url, folder, takes=False)  # says more where something is left beside a ledger that is lost
+    name = "database_url" if settings.database_url else "data_dir"
+    origin = "--data-dir" if name == "data_dir" and given is not None else origin_of(name)
+    wanted = (
+        "no tables of Braid in the database" if settings.database_url else f"no data directory of Braid at {folder}"
+    )
+    raise InvalidInputError(
+        f"there is {wanted} (setting {name}, {origin}), and this command makes none; name the site's own with "
+        "--data-dir, BRAID_DATA_DIR or BRAID_CONFIG, or make a site with `python -m app serve` or `user add`",
+        field=name,
+    )
 
 
 def _require_secret(settings: Settings) -> None:

@@ -82,6 +82,8 @@ SECRET_FORM = (
     r"|base64:(?=.{44})([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
 )
 """Words, or with ``base64:`` the bytes of a file, as `braid.core.accounts.secret_key.secret_key` takes them."""
+HOST = r"[A-Za-z0-9.\-]+|\[[0-9A-Fa-f.:]+\]|[0-9A-Fa-f.]*(:[0-9A-Fa-f.]*){2,}"
+"""A name, or an address: of IPv6 with brackets or without; one colon alone would be a port."""
 HEADER = r"|[A-Za-z][A-Za-z0-9-]*"
 MODEL_NAME = r"|[a-z][a-z0-9_]*:(?!//)\S+"
 MODEL_PRICE = r"[^\s=,]+=\d{1,9}(\.\d{1,9})?(/\d{1,9}(\.\d{1,9})?)?"
@@ -170,7 +172,7 @@ class Settings:
     host: Annotated[str, Form(r"\S+", "a host name or an address"), "Address that the app listens on"] = "127.0.0.1"
     port: Annotated[int, Field(ge=1, le=65535), "Port that the app listens on"] = 8000
     allowed_hosts: Annotated[
-        tuple[Annotated[str, Form(r"[A-Za-z0-9.:\-\[\]]+", "host names or addresses without a port")], ...],
+        tuple[Annotated[str, Form(HOST, "host names or addresses without a port, such as braid.example.org")], ...],
         BeforeValidator(_as_tuple),
         "Host names under which other computers open the app; none means this computer only",
     ] = ()
@@ -556,8 +558,7 @@ def load_settings(env: Mapping[str, str] = os.environ, toml_path: Path | None = 
     the file is relative to the file's folder, any other to the current directory. An override of None counts as not
     given. Raises InvalidInputError for an unknown setting or an invalid value, in an override too.
     """
-    sources = (*_from_defaults(), *_from_toml(env, toml_path), *_from_env(env), *_from_overrides(overrides))
-    given = {source.name: source._replace(value=_check(source)) for source in sources}
+    given = {source.name: source._replace(value=_check(source)) for source in _sources(env, toml_path, overrides)}
     _require_overlap_below_chunk(given["chunk_overlap_chars"], given["chunk_chars"])
     _require_whole_sign_in(given)
     if given["llm_model"].value:
@@ -567,6 +568,13 @@ def load_settings(env: Mapping[str, str] = os.environ, toml_path: Path | None = 
             stacklevel=2,
         )
     return Settings(**{name: source.value for name, source in given.items()})
+
+
+def origin_of(
+    name: str, env: Mapping[str, str] = os.environ, toml_path: Path | None = None, **overrides: object
+) -> str:
+    """Return where `load_settings` has the value of a setting from: ``default``, a file, a variable or ``argument``."""
+    return [source.origin for source in _sources(env, toml_path, overrides) if source.name == name][-1]
 
 
 def settings_table() -> str:
@@ -591,6 +599,14 @@ class _Given(NamedTuple):
     value: Any
     origin: str
     folder: Path
+
+
+def _sources(env: Mapping[str, str], toml_path: Path | None, overrides: Mapping[str, object]) -> Iterator[_Given]:
+    """Yield the values that are given; of those of one setting the last is in force."""
+    yield from _from_defaults()
+    yield from _from_toml(env, toml_path)
+    yield from _from_env(env)
+    yield from _from_overrides(overrides)
 
 
 def _from_defaults() -> Iterator[_Given]:
@@ -630,6 +646,10 @@ def _unusable(path: Path, reason: str) -> InvalidInputError:
 def _from_env(env: Mapping[str, str]) -> Iterator[_Given]:
     names = {_variable(name): name for name in _DEFAULTS}
     for variable in sorted(env):
+        if variable.upper() != variable and variable.upper() in (*names, CONFIG_VARIABLE):
+            raise InvalidInputError(
+                f"{variable} (environment) is not read; write {variable.upper()}, in capitals", field=variable
+            )
         if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
             continue
         _require_known(variable, [*names, CONFIG_VARIABLE], "environment")

@@ -6,6 +6,7 @@ deploy/.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -21,7 +22,10 @@ from braid.app.cli.root import cli
 from braid.app.server import OVERDUE_S
 from braid.core.backup.record import LastBackup, note_backup
 from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
+from tests.fakes import HashEmbeddings
 from tests.web import make_app, sign_in
+from tests.worlds import add_notes, document, write
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
 METRIC = re.compile(r"\b(?:braid|process)_[a-z_]+\b")
@@ -117,6 +121,78 @@ def test_the_unit_bounds_memory_and_lets_libreoffice_leave_the_network() -> None
     lines = set(UNIT.splitlines())
     assert {"MemoryMax=75%", "OOMPolicy=continue"} <= lines, "or the end of one reader is the end of the service"
     assert "RestrictNamespaces=user net" in lines  # the two of core/ingest/readers/office/converted.py
+
+
+SYSTEMD_RUN = """#!{python}
+import os, shlex, sys
+given, at = {{}}, 1
+while sys.argv[at].startswith("-"):
+    name, _, value = (sys.argv[at + 1] if sys.argv[at] == "-p" else sys.argv[at]).partition("=")
+    given[name], at = value, at + (2 if sys.argv[at] == "-p" else 1)
+assert {{"--quiet", "--pipe", "--wait"}} < set(given) and given["--uid"] == given["--gid"] == "braid", given
+lines = [*shlex.split(given["Environment"]), *open(given["EnvironmentFile"]).read().splitlines()]
+os.chdir(given["WorkingDirectory"])
+os.execve(sys.argv[at], sys.argv[at:], dict(line.split("=", 1) for line in lines))
+"""
+"""What `deploy/braid.sh` asks of systemd: the command with the variables that are given, and no others."""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="systemd")
+def test_the_cron_lines_of_the_manual_are_about_the_site_of_the_unit(tmp_path: Path) -> None:
+    def there(text: str) -> str:
+        for folder in ("/opt/braid", "/etc/braid", "/var/lib/braid", "/usr/local/sbin", "/srv/backups"):
+            text = text.replace(folder, str(tmp_path / folder[1:]))
+        return text
+
+    script = (DEPLOY / "braid.sh").read_text()
+    for line in re.findall(r"^(?:Environment|EnvironmentFile|WorkingDirectory|UMask)=.*$", UNIT, re.MULTILINE):
+        assert line in script, "as the unit has it"
+    write(
+        tmp_path,
+        {
+            "usr/local/sbin/braid": there(script),
+            "opt/braid/.venv/bin/braid": f'#!/bin/sh\nPYTHONPATH={DEPLOY.parent} exec {sys.executable} -m app "$@"\n',
+            "bin/systemd-run": SYSTEMD_RUN.format(python=sys.executable),
+            "etc/braid/braid.toml": "k = 5\n",
+            "etc/braid/secrets.env": "BRAID_SUMMARY_MODEL_API_KEY=a&b\n",
+        },
+    )
+    for name in ("usr/local/sbin/braid", "opt/braid/.venv/bin/braid", "bin/systemd-run"):
+        (tmp_path / name).chmod(0o755)
+    data, backups = tmp_path / "var/lib/braid/data", tmp_path / "srv/backups"
+    backups.mkdir(parents=True)
+    manual = (DEPLOY.parent / "docs" / "operations.md").read_text()
+    backup, doctor = sorted(
+        re.findall(r"^ *\d+ \d+ \* \* \* root (.*)$", manual, re.MULTILINE), key=lambda line: "doctor" in line
+    )
+
+    def run(line: str) -> subprocess.CompletedProcess[str]:
+        env = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+        return subprocess.run(
+            ["/bin/sh", "-c", there(line).replace("\\%", "%")], env=env, capture_output=True, text=True
+        )
+
+    old = backups / "braid-2026-01-01.zip"
+    old.touch()
+    os.utime(old, (0, 0))
+    for line in (doctor, backup):
+        missed = run(line)
+        assert missed.returncode != 0
+        assert str(data) in missed.stderr
+        assert not data.exists(), "no site is made by looking for one"
+    with DataDirectory(data, embedding_model=HashEmbeddings()) as directory:
+        dataset = add_notes(directory.ledger)
+        empty = run(backup)
+        assert (empty.returncode, old.exists()) == (1, True), "one without documents is the reason to delete none"
+        directory.ledger.put_document(dataset, document("a.md", "the tray"))
+    [made] = set(backups.iterdir()) - {old}
+    made.unlink()
+    whole = run(backup)
+    assert (whole.returncode, old.exists()) == (0, False), whole.stderr
+    assert (run(doctor).returncode, list(tmp_path.joinpath("opt/braid").iterdir())) == (
+        0,
+        [tmp_path / "opt/braid/.venv"],
+    )
 
 
 def test_systemd_reads_the_unit_and_calls_it_hardened(tmp_path: Path) -> None:

@@ -21,14 +21,21 @@ if TYPE_CHECKING:
     from braid.core.backup.make import Sources
     from braid.core.backup.manifest import BackupManifest
 
+EMPTY = 1
+"""Exit status of `backup` for one without documents."""
+
 
 @click.command(cls=BraidCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--with-keys", is_flag=True, help="Keep the keys and passwords of the settings; otherwise left out.")
 @click.option("--verify", is_flag=True, help="Make none: check the backup FILE, every hash and the ledger in it.")
 @json_option
-def backup(file: Path, with_keys: bool, verify: bool, as_json: bool) -> None:
-    """Write a backup into the new file FILE, while Braid runs or not. In a folder it is named by the time."""
+@click.pass_context
+def backup(context: click.Context, file: Path, with_keys: bool, verify: bool, as_json: bool) -> None:
+    """Write a backup into the new file FILE, while Braid runs or not. In a folder it is named by the time.
+
+    Ends with 1 where it has no documents, so that a job deletes no earlier backup.
+    """
     from braid.config.backup import sources_of
     from braid.core.backup.make import make_backup
     from braid.core.backup.verify import verify_backup
@@ -44,6 +51,7 @@ def backup(file: Path, with_keys: bool, verify: bool, as_json: bool) -> None:
             manifest = make_backup(sources, file, on_progress=_shower(bars))
             _record(sources, manifest, file)
     _report("The backup is whole" if verify else "Backup written", file, manifest, as_json=as_json)
+    context.exit(0 if verify or manifest.documents else EMPTY)
 
 
 @click.command(cls=BraidCommand)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from braid.app.opening import LOCAL_USER, NEW_SITE
+from braid.app.opening import DATA_DIR, LOCAL_USER, MAKES_SITE, NEW_SITE
 from braid.core.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ Command = Callable[..., Any]
 ACTOR = "command line"
 """Name of the command line in the audit log."""
 SHOWN_NAMES = 20
-DATA_DIR = "braid.data_dir"  # key in click's meta, which all nested contexts share
 
 
 # ---------------------------------------------------------------- commands
@@ -58,11 +57,20 @@ def _new_site_option(*, hidden: bool) -> click.Option:
 
 
 class BraidCommand(click.Command):
-    """A command that takes ``--data-dir`` after its name, and ``--new-site``, which ``serve`` alone shows."""
+    """A command that takes ``--data-dir`` after its name, and ``--new-site``, which ``serve`` alone shows.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    Only one that ``makes_site`` runs where there is no site yet.
+    """
+
+    def __init__(self, *args: Any, makes_site: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.makes_site = makes_site
         self.params += [_data_dir_option(), _new_site_option(hidden=self.name not in ("serve", "worker"))]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, see `braid.app.opening.open_braid`."""
+        ctx.meta[MAKES_SITE] = self.makes_site and not (ctx.params.get("read_only") or ctx.params.get("dry_run"))
+        return super().invoke(ctx)
 
 
 class BraidGroup(click.Group):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GIVEN_FOLDER = ""  # value of --relative without a BASE
 
 
-@click.command(cls=BraidCommand)
+@click.command(cls=BraidCommand, makes_site=True)
 @click.argument("paths", nargs=-1, metavar="PATH…")
 @click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset that stores the files.")
 @click.option("--ignore", multiple=True, metavar="PATTERN", help="Leave out (gitignore syntax); repeatable.")

@@ -38,7 +38,7 @@ def dataset() -> None:
     """Add, list and remove datasets."""
 
 
-@dataset.command("add")
+@dataset.command("add", makes_site=True)
 @click.argument("name")
 @click.option("--user", "owner", metavar="NAME|ID", help="Owner of the dataset; optional if there is only one user.")
 @json_option
@@ -229,7 +229,7 @@ def shared_db() -> None:
     """Add, list and remove shared datasets, and edit the list of them."""
 
 
-@shared_db.command("add")
+@shared_db.command("add", makes_site=True)
 @click.argument("name")
 @click.option("--collection", required=True, metavar="shared_X", help="Collection of its passages.")
 @click.option("--description", default="", help="One line for the picker.")
@@ -287,7 +287,7 @@ def export_shared(file: Path) -> None:
     click.echo(f"Wrote the list of shared datasets into {file}.")
 
 
-@shared_db.command("import")
+@shared_db.command("import", makes_site=True)
 @click.argument("file", metavar="FILE", type=click.File("rb"))
 @YES_OPTION
 def import_shared(file: IO[bytes], yes: bool) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from braid.core.ledger.ledger import Ledger
 
 
-@click.command(cls=BraidCommand)
+@click.command(cls=BraidCommand, makes_site=True)
 @click.option("--host", help="Address to listen on (setting host).")
 @click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on (setting port).")
 @click.option("--workers", type=click.IntRange(1, 64), help="Processes that serve the port (setting workers).")
@@ -37,7 +37,7 @@ def serve(host: str | None, port: int | None, workers: int | None, no_work: bool
     server.leave()
 
 
-@click.command(cls=BraidCommand)
+@click.command(cls=BraidCommand, makes_site=True)
 @click.option(
     "--port", type=click.IntRange(1, 65535), help="Port for /healthz, /readyz and /metrics; none if left out."
 )
@@ -50,7 +50,7 @@ def worker(port: int | None) -> None:
     leave()
 
 
-@click.command(cls=BraidCommand)
+@click.command(cls=BraidCommand, makes_site=True)
 @click.option("--user", "user_name", metavar="NAME", help="Owner of the documents (default: the only user).")
 @click.option("--read-only", is_flag=True, help="Hide the tools that write.")
 def mcp(user_name: str | None, read_only: bool) -> None:

@@ -146,7 +146,7 @@ def export(name: str, out: Path | None, as_json: bool) -> None:
     )
 
 
-@user.command("import")
+@user.command("import", makes_site=True)
 @click.argument("file", metavar="FILE.csv", type=click.File("r", encoding="utf-8-sig"))
 @click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
 @json_option

@@ -20,7 +20,7 @@ def user() -> None:
     """Add, change, import, export and remove users; see and end their access."""
 
 
-@user.command("add")
+@user.command("add", makes_site=True)
 @click.argument("name")
 @click.option("--group", "groups", multiple=True, help="A group that shared datasets are opened to; repeatable.")
 @click.option("--admin", is_flag=True, help="Make an administrator of the app.")

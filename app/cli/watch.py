@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from braid.core.folders.watch import FolderWatch, RegularWatch
 
 
-@click.command(cls=BraidCommand)
+@click.command(cls=BraidCommand, makes_site=True)
 @click.argument("folder", metavar="FOLDER")
 @click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset that stores the files.")
 @click.option("--ignore", multiple=True, metavar="PATTERN", help="Leave out (gitignore syntax); repeatable.")

@@ -11,7 +11,8 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, InputRequiredResult, TextContent
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, TextContent
 from mcp_types import Tool as ShownTool
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -63,12 +64,24 @@ class StrictServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool by name. Raises ToolError where there is none, and for an argument that it does not have."""
         known = {tool.name: tool.input_schema.get("properties", {}) for tool in await super().list_tools()}
-        unknown = sorted(arguments.keys() - known[name].keys()) if name in known else []
+        if name not in known:
+            missing = InvalidInputError(f"there is no tool {name[:60]!r}; call one of {', '.join(known)}")
+            raise ToolError(f"ValidationError: {missing}") from missing
+        unknown = sorted(arguments.keys() - known[name].keys())
         if unknown:
             takes = f"takes {', '.join(known[name])}" if known[name] else "takes none"
             error = InvalidInputError(f"{name} has no argument {unknown[0]!r}; it {takes}", field=unknown[0])
             raise ToolError(f"ValidationError: {error}") from error
         return await super().call_tool(name, arguments, context)
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Return a prompt. Raises MCPError for an unknown one, and for arguments that are missing."""
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
 
 
 class _Server(StrictServer):
@@ -77,7 +90,7 @@ class _Server(StrictServer):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool. Raises ToolError where there is none of this name."""
+        """Call a tool; also one that there is not is answered."""
         try:
             result = await super().call_tool(name, arguments, context)
         except ToolError as error:

@@ -62,7 +62,8 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> EndedTurn | Response:
     with _named_by_caller(body):
         body.require_supported()
         limits = body.limits
-        asked = read_messages(body.messages)
+        prompt_tokens = site().settings.answer_prompt_tokens
+        asked = read_messages(body.messages, prompt_tokens // 2)
         task = asked.task
         assistant = asked_assistant(body.model)
         if assistant:
@@ -86,9 +87,7 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> EndedTurn | Response:
     head = Head(
         body.model, request.answer_language, (*body.notes, *asked.notes, *(assistant.notes if assistant else ()))
     )
-    events = (
-        task_events(task, talk.writer, site().settings.answer_prompt_tokens) if task else required(talk.stream(request))
-    )
+    events = task_events(task, talk.writer, prompt_tokens) if task else required(talk.stream(request))
     turn = run_turn(request, limited(request, events, limits), counted="" if task else "chat")
     if body.stream:
         chunks = form(head, with_usage=bool(body.stream_options and body.stream_options.include_usage))

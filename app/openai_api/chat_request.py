@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from braid.app.api.framework.requests import Lenient
-from braid.app.api.search_options import MAX_PROMPT_CHARS, SearchOptionsGiven
+from braid.app.api.framework.requests import WHOLE, Lenient
+from braid.app.api.search_options import SearchOptionsGiven
 from braid.app.openai_api.footnotes import without_footnotes
-from braid.app.openai_api.turns import AnswerLimits, is_task
+from braid.app.openai_api.templates import task_of, unwrapped
+from braid.app.openai_api.turns import AnswerLimits
 from braid.core.chat.query_writing import history_text
 from braid.core.chat.types import Turn
 from braid.core.errors import InvalidInputError
+from braid.core.text.token_budget import both_ends
 
-MAX_MESSAGES = 2_000
 MAX_TURNS = 200
 """The last turns that are read; the answer is given fewer, see `braid.core.chat.query_writing`."""
 MAX_MODEL_CHARS = 4_000
@@ -37,16 +38,20 @@ class StreamOptions(Lenient):
     include_usage: bool | None = None
 
 
+BraidOptions = Annotated[SearchOptionsGiven, BeforeValidator(lambda given: {} if given is None else given)]
+"""Braid's options; null is as if they were not given."""
+
+
 class CompletionGiven(Lenient):
     """A conversation whose last message is the question."""
 
     model: str = Field(max_length=MAX_MODEL_CHARS, examples=["braid:all"], description="One of GET /models")
     messages: list[MessageGiven] = Field(
-        min_length=1, max_length=MAX_MESSAGES, examples=[[{"role": "user", "content": "How long is the warranty?"}]]
+        min_length=1, examples=[[{"role": "user", "content": "How long is the warranty?"}]]
     )
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: int | None = Field(None, description="1; Braid writes one answer")
+    n: Annotated[int | None, WHOLE] = Field(None, description="1; Braid writes one answer")
     tools: list[Any] | None = Field(None, description="Ignored, and named in `braid.notes`: Braid calls no tools")
     functions: list[Any] | None = None
     tool_choice: Any = Field(None, description="`auto` or `none`; that a tool must be called is refused")
@@ -54,9 +59,11 @@ class CompletionGiven(Lenient):
     response_format: dict[str, Any] | None = Field(None, description="Of the type `text`")
     modalities: list[str] | None = None
     stop: str | list[str] | None = Field(None, description="Up to 16 texts that end the answer and are not in it")
-    max_tokens: int | None = Field(None, description="Estimated tokens of the answer, its footnotes not counted")
-    max_completion_tokens: int | None = Field(None, description="The newer name of `max_tokens`")
-    braid: SearchOptionsGiven = Field(
+    max_tokens: Annotated[int | None, WHOLE] = Field(
+        None, description="Estimated tokens of the answer, its footnotes not counted"
+    )
+    max_completion_tokens: Annotated[int | None, WHOLE] = Field(None, description="The newer name of `max_tokens`")
+    braid: BraidOptions = Field(
         SearchOptionsGiven.model_validate({}),
         description="Braid's own options, as in `POST /api/v1/search`, without `dataset_ids`",
     )
@@ -88,10 +95,10 @@ class CompletionGiven(Lenient):
     @property
     def limits(self) -> AnswerLimits:
         """The texts and the number of tokens that end the answer. Raises InvalidInputError."""
-        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
-        if len(stops) > MAX_STOPS or any(not 0 < len(stop) <= MAX_STOP_CHARS for stop in stops):
+        stops = [stop for stop in ([self.stop] if isinstance(self.stop, str) else self.stop or []) if stop]
+        if len(stops) > MAX_STOPS or any(len(stop) > MAX_STOP_CHARS for stop in stops):
             raise InvalidInputError(
-                f"stop has {len(stops)} texts, or one that is empty or long; give up to {MAX_STOPS} of 1 to "
+                f"stop has {len(stops)} texts, or one that is long; give up to {MAX_STOPS} of up to "
                 f"{MAX_STOP_CHARS} characters",
                 field="stop",
             )
@@ -123,22 +130,17 @@ class AskedTurn:
     instructions: str
     notes: tuple[str, ...] = ()
     """What was given and has no effect on the answer."""
-
-    @property
-    def task(self) -> str:
-        """What an app wants to have written about a conversation, with that conversation; empty for a question."""
-        if not is_task(self.question):
-            return ""
-        turns = history_text(self.history)
-        return f"<chat_history>\n{turns}\n</chat_history>\n\n{self.question}" if turns else self.question
+    task: str = ""
+    """What an app wants to have written about a conversation, with that conversation; empty for a question."""
 
 
-def read_messages(messages: list[MessageGiven]) -> AskedTurn:
+def read_messages(messages: list[MessageGiven], tokens: int) -> AskedTurn:
     """Return what the messages ask: the last of the role user, which system messages alone may follow, and answers of
     the assistant, which are left out: apps that let a stopped answer go on send it, and get a whole one.
 
-    Pictures and files of earlier messages are named instead, and tools' messages left out. Raises InvalidInputError
-    for messages that are no conversation of texts.
+    Pictures and files of earlier messages are named instead, and tools' messages left out. Of system messages, and of
+    the context that an app has put around the question, what has more than ``tokens`` loses its middle. Raises
+    InvalidInputError for messages that are no conversation of texts.
     """
     last = len(messages) - 1
     while last > 0 and messages[last].role in (*INSTRUCTIONS, "assistant"):
@@ -153,18 +155,29 @@ def read_messages(messages: list[MessageGiven]) -> AskedTurn:
         for message, text in zip(messages[:last], texts, strict=False)
         if message.role in ("user", "assistant") and text.strip()
     ]
-    instructions = [text for message, text in zip(messages, texts, strict=True) if message.role in INSTRUCTIONS]
-    if (chars := len("\n\n".join(instructions))) > MAX_PROMPT_CHARS:
-        raise InvalidInputError(
-            f"the system messages have {chars:,} characters; at most {MAX_PROMPT_CHARS:,} are allowed", field="messages"
-        )
-    is_answered = any(message.role == "assistant" for message in messages[last:])
-    return AskedTurn(
-        texts[last],
-        tuple(turns[-MAX_TURNS:]),
-        "\n\n".join(filter(str.strip, instructions)),
-        ("messages end with an answer: the question before it was answered again",) if is_answered else (),
+    instructions = "\n\n".join(
+        text for message, text in zip(messages, texts, strict=True) if message.role in INSTRUCTIONS and text.strip()
     )
+    notes = list[str]()
+    if any(message.role == "assistant" for message in messages[last:]):
+        notes.append("messages end with an answer: the question before it was answered again")
+    history = tuple(turns[-MAX_TURNS:])
+    if task := task_of(texts[last], history_text(history), instructions):
+        notes.append("the app asks for a title or the like of the conversation: nothing was searched for it")
+        return AskedTurn(texts[last], history, "", tuple(notes), task)
+    question, context = unwrapped(texts[last])
+    if context:
+        notes.append(
+            "the app put a context of its own around the question: it was not searched, a chat model is given it"
+        )
+    whole = "\n\n".join(filter(None, (instructions, context)))
+    given = both_ends(whole, tokens)
+    if given != whole:
+        notes.append(
+            f"the system messages and the app's context have {len(whole):,} characters, and a chat model was given "
+            "their beginning and end; shorten them, or raise answer_prompt_tokens"
+        )
+    return AskedTurn(question, history, given, tuple(notes))
 
 
 def _choice_of_tools(given: Any) -> Any:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from flask import Response
 from pydantic import BaseModel, Field, PrivateAttr
 
 from braid.app.api.framework.operations import Resource
-from braid.app.api.framework.requests import KEY_HEADERS, Lenient
+from braid.app.api.framework.requests import KEY_HEADERS, WHOLE, Lenient
 from braid.app.api.framework.streams import EVENT_STREAM
 from braid.app.api.search_options import SearchOptionsGiven
 from braid.app.auth.access import rule
 from braid.app.openai_api.chat import EndedTurn, answered
-from braid.app.openai_api.chat_request import MAX_MESSAGES, MAX_MODEL_CHARS, CompletionGiven, MessageGiven
+from braid.app.openai_api.chat_request import MAX_MODEL_CHARS, BraidOptions, CompletionGiven, MessageGiven
 from braid.app.openai_api.completions import Annotation, BraidShown, Chunks, Completion, LinkedCitation, completion
 from braid.app.openai_api.errors import failure_in_stream
 from braid.app.web.event_stream import json_line
@@ -44,14 +44,14 @@ class ResponseGiven(Lenient):
     input: str | list[dict[str, Any]] = Field(examples=["How long is the warranty?"])
     instructions: str | None = None
     stream: bool | None = None
-    max_output_tokens: int | None = None
+    max_output_tokens: Annotated[int | None, WHOLE] = None
     tools: list[Any] | None = Field(None, description="Ignored, and named in `braid.notes`: Braid calls no tools")
     tool_choice: Any = None
     text: TextGiven | None = None
     previous_response_id: str | None = Field(None, description="Refused: send the earlier messages in `input`")
     conversation: Any = None
     background: bool | None = None
-    braid: SearchOptionsGiven = Field(
+    braid: BraidOptions = Field(
         SearchOptionsGiven.model_validate({}),
         description="Braid's own options, as in `POST /api/v1/search`, without `dataset_ids`",
     )
@@ -64,8 +64,6 @@ class ResponseGiven(Lenient):
                     f"{name} is given; Braid keeps no responses, so send the earlier messages in input", field=name
                 )
         items = [{"role": "user", "content": self.input}] if isinstance(self.input, str) else self.input
-        if len(items) >= MAX_MESSAGES:
-            raise InvalidInputError(f"input has {len(items):,} items; at most {MAX_MESSAGES - 1:,}", field="input")
         places = [place for place, item in enumerate(items) if _is_message(item)]
         messages = [_message(items[place], place) for place in places]
         if not messages:

@@ -17,7 +17,7 @@ from braid.core.data_directory import DataDirectory
 PAGE = "page-"
 """Beginning of the names of backups that a page asked for. What a command or a person puts beside them is let be."""
 KEPT = 3
-"""Backups of pages that are kept; the oldest is deleted once a new one is whole."""
+"""Backups of pages that are kept; the oldest is deleted once a new one is whole and has documents."""
 SHOW_EVERY_S = 1.0
 
 logger = logging.getLogger(__name__)
@@ -55,11 +55,12 @@ class Backups:
         target = self.folder / f"{PAGE}{time.strftime('%Y%m%d-%H%M%S')}.zip"
         try:
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            make_backup(self._sources(), target, on_progress=self._shown())
+            manifest = make_backup(self._sources(), target, on_progress=self._shown())
         except OSError as error:
             raise BackupError(f"the file cannot be written: {error.strerror or error}") from error
         logger.info("event=backup_made file=%s bytes=%d", target, target.stat().st_size)
-        for path in sorted(self.folder.glob(f"{PAGE}*.zip"))[:-KEPT]:
+        replaces = manifest.documents > 0  # one of a site that has lost them takes the place of no other
+        for path in sorted(self.folder.glob(f"{PAGE}*.zip"))[:-KEPT] if replaces else ():
             path.unlink(missing_ok=True)
         return {}
 

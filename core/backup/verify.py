@@ -63,6 +63,11 @@ def check_ledger(path: Path, manifest: BackupManifest) -> None:
 def lacks(manifest: BackupManifest) -> list[str]:
     """Return what a backup does not have, in words for its administrator."""
     lacking = []
+    if not manifest.documents:
+        lacking.append(
+            "documents: the ledger has none. Where the site has some, name its data directory, and keep its earlier "
+            "backups"
+        )
     if SECRET_KEY not in manifest.files:
         lacking.append(
             "secret_key: unless the setting of this name has it, everybody signs in again, and stored keys of models "

@@ -486,6 +486,8 @@ def file_of(engine: Engine) -> Path | None:
 
 def _make_engine(url: str, connections: int = CONNECTIONS) -> Engine:
     parsed = make_url(url)
+    if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+        raise NoSuchModuleError(f"no ledger is kept in {parsed.get_backend_name()}")
     kept = min(connections, KEPT_CONNECTIONS)
     pool: dict[str, Any] = {"pool_size": kept, "max_overflow": connections - kept, "pool_timeout": POOL_TIMEOUT_S}
     if parsed.get_backend_name() != "sqlite":

@@ -200,7 +200,9 @@ def test_overlap_must_be_below_the_chunk_size() -> None:
 
 def test_unknown_settings_are_rejected_wherever_they_stand(tmp_path: Path) -> None:
     assert "did you mean BRAID_PORT?" in message(env={"BRAID_PROT": "8000"})
-    assert "BRAID_port" in message(env={"BRAID_port": "8000"})
+    assert "BRAID_port (environment) is not read; write BRAID_PORT" in message(env={"BRAID_port": "8000"})
+    assert "braid_config (environment) is not read; write BRAID_CONFIG" in message(env={"braid_config": "a.toml"})
+    assert load_settings(env={"braidport": "8000", "braid_home": "x", "Braid": "y"}).port == 8000
     assert "prot (argument) is not a setting; did you mean port?" in message(env={}, prot=1)
     toml = write_toml(tmp_path / "braid.toml", "[search]\nk = 3")
     assert f"search ({toml}) is not a setting" in message(env={})
@@ -338,3 +340,17 @@ def test_custom_prompts_file(tmp_path: Path) -> None:
     write_toml(tmp_path / "mine.toml", '[hyde]\nuser = "{query}"\n')
     with pytest.raises(InvalidInputError, match=r"'hyde' has the placeholder \{query\}; it may have \{question\}"):
         prompts_of(load_settings(env={"BRAID_CUSTOM_PROMPTS": "mine.toml"}))
+
+
+@pytest.mark.parametrize(
+    "host", ["braid.example.org:8974", "127.0.0.1:80", "[::1]:80", "https://braid.example.org", "*"]
+)
+def test_a_host_that_nobody_would_get_in_by_is_refused(host: str) -> None:
+    said = message(env={"BRAID_ALLOWED_HOSTS": host})
+    assert host in said
+    assert "host names or addresses without a port, such as braid.example.org" in said
+
+
+def test_hosts_are_names_and_addresses() -> None:
+    hosts = ("braid.example.org", "box", "10.0.0.7", "[::1]", "::1", "fe80::1", "[2001:db8::7]", "::ffff:10.0.0.7")
+    assert load_settings(env={"BRAID_ALLOWED_HOSTS": ",".join(hosts)}).allowed_hosts == hosts

@@ -88,6 +88,8 @@ def read_body(model: TypeAdapter[Any]) -> Any:
     """
     if not request.is_json:
         raise UnsupportedMediaType("send JSON, with Content-Type: application/json")
+    if (encoding := request.headers.get("Content-Encoding", "identity").strip().lower()) not in ("", "identity"):
+        raise UnsupportedMediaType(f"the body has Content-Encoding: {encoding[:40]}; send it uncompressed")
     try:
         return model.validate_json(without_half_pairs(_json_text()), strict=True)
     except ValidationError as error:

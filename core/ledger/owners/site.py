@@ -19,8 +19,9 @@ from sqlalchemy import func, make_url, select
 from braid.core.errors import OtherSiteError
 from braid.core.files.claim import Claim
 from braid.core.ledger import prepared
-from braid.core.ledger.database import Database, execute
+from braid.core.ledger.database import Database, execute, make_engine
 from braid.core.ledger.durable import replace_whole, write_first
+from braid.core.ledger.schema import current_revision
 from braid.core.ledger.tables import AuditRow, DocumentRow, JobRow
 
 SETTING = "site"
@@ -58,6 +59,18 @@ def claim_of(database: Database) -> Claim:
     [(is_used,)] = database.rows(prepared.IS_USED)
     shown = _shown(database.engine.url.render_as_string(hide_password=True))
     return Claim(shown, form.get("id", ""), form.get("copy_of", ""), not is_used)
+
+
+def has_ledger(url: str) -> bool:
+    """Return whether a database has tables of Braid, or is a file that is not empty; nothing is made."""
+    if make_url(url).get_backend_name() == "sqlite":
+        return not _is_missing(url)
+    engine = make_engine(url)
+    try:
+        with engine.connect() as connection:
+            return current_revision(connection) is not None
+    finally:
+        engine.dispose()
 
 
 def require_known_ledger(url: str, data_dir: Path, *, takes: bool) -> None:

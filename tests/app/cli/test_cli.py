@@ -64,6 +64,7 @@ from tests.worlds import WAIT_S, add_notes, document, write
     ],
 )
 def test_wrong_use_is_one_line_and_status_2(run: CommandLine, args: list[str], message: str) -> None:
+    DataDirectory(run.data_dir).close()
     result = run(*args, status=2)
     assert message in result.stderr
     assert result.stderr.startswith("error: ")
@@ -101,6 +102,7 @@ def test_the_doctor_says_what_another_process_has_not_indexed(owned: CommandLine
 
 
 def test_users(run: CommandLine) -> None:
+    DataDirectory(run.data_dir).close()
     assert run.json("user", "list") == []
     assert run.json("user", "add", "ann", "--group", "b", "--group", "a") == {
         "id": 1,
@@ -252,6 +254,7 @@ def test_removing_a_shared_dataset_whose_entry_was_deleted_by_hand(run: CommandL
 
 
 def test_a_broken_registry_is_said(run: CommandLine) -> None:
+    DataDirectory(run.data_dir).close()
     (run.folder / "shared_dbs.json").write_text("[{]")
     result = run("shared-db", "list", "--json", status=1)
     assert json.loads(result.stdout) == []

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from braid.app.cli.root import cli
 from braid.config.backup import sources_of
 from braid.config.settings import load_settings
 from braid.core.accounts.audit import AuditLog
@@ -17,9 +20,11 @@ from braid.core.backup.make import make_backup
 from braid.core.data_directory import DataDirectory
 from braid.core.ingest.incoming import Incoming
 from braid.core.jobs.store import JobStore
+from braid.core.ledger.owners.site import has_ledger
 from braid.core.originals.store import Originals
 from tests import samples, scans
 from tests.app.cli.processes import CommandLine
+from tests.worlds import write
 
 
 def test_a_directory_is_moved_and_the_settings_of_the_new_place_are_said(
@@ -89,6 +94,77 @@ def test_a_ledger_that_is_lost_ends_every_command_with_2(run: CommandLine) -> No
     run("user", "add", "bob")
 
 
+# what a command that only reads or changes a site has as its arguments; the files that some name are those of the test
+NAMES = {"FILE": "a.csv", "FILE.csv": "a.csv", "FOLDER": ".", "PATH…": "a.csv", "DIR": "new"}
+MAKES = {"serve", "worker", "mcp", "ingest", "watch", "user add", "user import", "dataset add"}
+MAKES |= {"shared-db add", "shared-db import"}
+NO_SITE = {"eval", "tune", "models", "restore", "chroma-path", "qrels export"}
+
+
+def commands(group: click.Group, *names: str) -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, *names, name)
+        else:
+            yield " ".join((*names, name)), command
+
+
+READERS = [(name, command) for name, command in commands(cli) if name not in MAKES | NO_SITE]
+
+
+@pytest.mark.parametrize(("name", "command"), READERS, ids=[name for name, _ in READERS])
+def test_a_command_that_only_reads_or_changes_a_site_makes_none(
+    run: CommandLine, name: str, command: click.Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(run.folder)
+    (run.folder / "a.csv").write_text("name\nann\n")
+    given = [
+        *(NAMES.get(each.metavar or "", "1") for each in command.params if isinstance(each, click.Argument)),
+        *(
+            part
+            for each in command.params
+            if isinstance(each, click.Option) and each.required
+            for part in (each.opts[0], "1")
+        ),
+    ]
+    extra = {"move": ["--to", "moved"], "user password": ["--password-stdin"], "dataset unshare": ["--user", "ann"]}
+    said = run(*name.split(), *extra.get(name, []), *given, status=2, answer="correct horse\n").stderr
+    assert str(run.data_dir) in said, said
+    assert not run.data_dir.exists()
+
+
+@pytest.mark.parametrize("line", ["mcp --read-only", "watch . --dataset 1 --dry-run", "user import a.csv --dry-run"])
+def test_a_command_that_is_told_to_change_nothing_makes_no_site(
+    run: CommandLine, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(run.folder)
+    (run.folder / "a.csv").write_text("name\nann\n")
+    assert "this command makes none" in run(*line.split(), status=2).stderr
+    assert not run.data_dir.exists()
+
+
+def test_a_site_that_is_not_there_is_named_with_what_names_it(
+    run: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, new_postgres_url: Callable[[], str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def doctor() -> str:
+        done = CliRunner().invoke(cli, ["doctor", "--quiet"], env=run.env)
+        assert done.exit_code == 2, done.output
+        return done.stderr
+
+    assert f"at {tmp_path / 'data'} (setting data_dir, default)" in doctor()
+    run.env["BRAID_DATA_DIR"] = str(tmp_path / "typo")
+    assert f"at {tmp_path / 'typo'} (setting data_dir, environment variable BRAID_DATA_DIR)" in doctor()
+    del run.env["BRAID_DATA_DIR"]
+    (tmp_path / "braid.toml").write_text('data_dir = "elsewhere"\n')
+    assert f"at {tmp_path / 'elsewhere'} (setting data_dir, {tmp_path / 'braid.toml'})" in doctor()
+    run.env["BRAID_DATABASE_URL"] = url = new_postgres_url()
+    assert "no tables of Braid in the database (setting database_url, environment variable" in doctor()
+    assert not has_ledger(url)
+    assert [path.name for path in tmp_path.iterdir()] == ["braid.toml"]
+
+
 def test_what_is_restored_has_no_service_of_the_site_that_was_backed_up(run: CommandLine, tmp_path: Path) -> None:
     run("user", "add", "ann")
     services = {
@@ -123,7 +199,7 @@ def test_a_restored_ledger_in_postgresql_is_named_by_the_command_that_is_printed
 ) -> None:
     run.env["BRAID_DATABASE_URL"] = new_postgres_url()
     run("user", "add", "ann")
-    run("backup", tmp_path / "backup.zip")
+    run("backup", tmp_path / "backup.zip", status=1)
     run.env["BRAID_DATABASE_URL"] = there = new_postgres_url()
     told = run("restore", tmp_path / "backup.zip", tmp_path / "new").stdout
     command = next(line for line in told.splitlines() if line.startswith("Start it: "))
@@ -148,7 +224,7 @@ def test_a_backup_is_made_checked_and_restored(run: CommandLine, tmp_path: Path)
         "BRAID_K": "7",
         "BRAID_METRICS_TOKENS": "a-very-secret" * 2,
     }
-    made = run.json("backup", tmp_path / "backups")
+    made = run.json("backup", tmp_path / "backups", status=1)
     assert re.fullmatch(r"braid-\d{8}-\d{6}\.zip", Path(made["file"]).name)
     assert (made["rows"]["users"], made["with_keys"], made["uploads"]) == (1, False, 0)
     with DataDirectory(run.data_dir) as directory:
@@ -158,6 +234,7 @@ def test_a_backup_is_made_checked_and_restored(run: CommandLine, tmp_path: Path)
     assert "The backup is whole" in checked.stdout
     assert "0 documents, 0 passages, 1 user, 0 waiting uploads." in checked.stdout
     assert "not in it: secret_key" in checked.stderr
+    assert "not in it: documents: the ledger has none" in checked.stderr
     assert "exists already" in run("backup", made["file"], status=2).stderr
     assert "makes none" in run("backup", "--verify", "--with-keys", made["file"], status=2).stderr
     assert "is not empty" in run("restore", made["file"], run.data_dir, status=2).stderr
@@ -167,6 +244,12 @@ def test_a_backup_is_made_checked_and_restored(run: CommandLine, tmp_path: Path)
     assert "very-secret" not in text
     assert "# search_model_api_key: left out" in text
     assert "# metrics_tokens: left out" in text
+    run(
+        "ingest",
+        write(tmp_path / "notes", {"a.md": "The tray."}),
+        "--dataset",
+        run.json("dataset", "add", "Notes")["id"],
+    )
     with_keys = run.json("backup", tmp_path / "keys.zip", "--with-keys")
     run("restore", with_keys["file"], tmp_path / "keys")
     settings = load_settings({}, tmp_path / "keys" / "braid.toml")

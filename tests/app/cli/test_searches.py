@@ -248,7 +248,8 @@ def test_the_data_directory_before_and_after_the_command(run: CommandLine, tmp_p
     assert not run.data_dir.exists()
     run.data_dir = tmp_path / "x"
     assert [user["name"] for user in run.json("user", "list")] == ["ann"]
-    assert run.json("user", "--data-dir", tmp_path / "y", "list") == []
+    run.json("user", "--data-dir", tmp_path / "y", "add", "ben")
+    assert [user["name"] for user in run.json("user", "--data-dir", tmp_path / "y", "list")] == ["ben"]
 
 
 def test_a_real_search_prints_json_alone(filled: CommandLine) -> None:
@@ -272,6 +273,7 @@ def test_a_failure_is_json_too_for_who_asked_for_json(run: CommandLine) -> None:
 
 
 def test_a_search_without_any_dataset_says_so(run: CommandLine) -> None:
+    run("user", "add", "ann")
     status, out, err = finished(run.process("search", "pump", "--json"))
     assert status == 0
     assert json.loads(out)["hits"] == []

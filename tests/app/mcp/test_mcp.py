@@ -17,6 +17,7 @@ from flask import Flask
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp_types import INVALID_PARAMS
 
 from braid.app.mcp.http import CALLS_AT_ONCE, CALLS_PRESENT
 from braid.app.user.datasets import UserDatasets
@@ -585,6 +586,19 @@ def test_usage_tells_searches_and_documents(served: Served) -> None:
     found = {kind: count for _, kind, count in site_of(served.app).usage.by_user()}
     assert found == {"search": 1, "upload": len(NOTES)}
     assert b'braid_searches_total{mode="hybrid",strategy="basic"} 1.0' in site_of(served.app).metrics.text()
+
+
+def test_a_tool_and_a_prompt_that_there_are_not_are_said_in_the_promised_form(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        answer = await call(client, "serch", query="tray")
+        assert answer["error_type"] == "ValidationError"
+        assert "there is no tool 'serch'; call one of search," in answer["message"]
+        for name, arguments in (("nothing", {"question": "Why?"}), ("answer_with_citations", {})):
+            with pytest.raises(MCPError) as refused:
+                await client.get_prompt(name, arguments)
+            assert refused.value.error.code == INVALID_PARAMS
+
+    run(served.client(), talk)
 
 
 # ---------------------------------------------------------------- who may not

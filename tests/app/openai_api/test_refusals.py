@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 import openai
@@ -57,6 +58,34 @@ def test_what_cannot_be_done_is_refused_in_words(
     with pytest.raises(openai.BadRequestError, match=said) as refused:
         ann.chat.completions.create(**{"model": "braid:1", "messages": ask("printer?"), **changes})
     assert (refused.value.param, refused.value.type) == (param, "invalid_request_error")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"stop": ""},
+        {"stop": ["", "###"]},
+        {"max_tokens": 1000.0},
+        {"n": 1.0},
+        {"extra_body": {"braid": None}},
+        {"messages": ask("And?") * 2_500 + ask("Which error does the printer show?")},
+    ],
+    ids=lambda given: str(given)[:40],
+)
+def test_what_forms_send_for_nothing_and_long_conversations_are_taken(
+    ann: openai.OpenAI, given: dict[str, Any]
+) -> None:
+    asked = {"model": "braid:1", "messages": ask("Which error does the printer show?"), **given}
+    assert "E-4711" in (ann.chat.completions.create(**asked).choices[0].message.content or "")
+
+
+def test_a_compressed_body_is_refused_as_that(town: Town) -> None:
+    headers = {**bearer(town.app, town.people["ann"]), "Content-Encoding": "gzip", "Content-Type": "application/json"}
+    body = gzip.compress(b'{"model": "braid:1", "messages": [{"role": "user", "content": "x"}]}')
+    refused = town.app.test_client().post("/v1/chat/completions", data=body, headers=headers)
+    assert refused.status_code == 415
+    assert refused.json is not None
+    assert "the body has Content-Encoding: gzip; send it uncompressed" in refused.json["error"]["message"]
 
 
 def test_other_errors_have_the_form_too(town: Town, ann: openai.OpenAI) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import openai
 import pytest
 
-from braid.app.openai_api.turns import is_task
+from braid.app.openai_api.templates import is_task, task_of, unwrapped
 from tests.app.openai_api.town import Town, ask
 
 TASK = (
@@ -95,6 +95,20 @@ def test_the_conversation_may_be_within_the_message(ann: openai.OpenAI) -> None:
     "question",
     [
         "What is the title of the report?",
+        "Summarize the discussion about the product name in the minutes.",
+        "Summarize the board's discussion on the company name",
+        "Give me the name of the person who led the discussion",
+        "Suggest a title for the discussion section of the pump report",
+        "Write the name of the owner of the chat server",
+        "Give me the name of the valve discussed in this chat: P-20?",
+        "Create a name for this conversation tool.",
+        "Based on the chat history, give this conversation partner our address.",
+        "Analyze this conversation and provide the open points.",
+        "You need to summarize the minutes into a title.",
+        "会議での対話の主題を要約してください",
+        "チャットボットの件名の付け方を考えてください",
+        "この会話の録音にタイトルを付ける手順を教えてください",
+        "채팅 서버 안내서의 제목을 요약해 주세요",
         "Which name did we give this conversation tool?",
         "Give me the name of the printer.",
         "Summarize the discussion in the minutes of May.",
@@ -107,4 +121,140 @@ def test_the_conversation_may_be_within_the_message(ann: openai.OpenAI) -> None:
     ],
 )
 def test_a_question_about_titles_is_a_question(question: str) -> None:
-    assert not is_task(question)
+    assert not is_task(question, after_turns=True)
+    assert task_of(question, "User: Hello\nAssistant: Good day", "You are the helpful assistant of the town.") == ""
+
+
+OWN = ("Generate a short title for this chat.", TITLES[5], TITLES[6])
+
+
+@pytest.mark.parametrize("asked", OWN)
+def test_an_order_for_a_title_is_a_question_where_there_is_no_conversation(asked: str) -> None:
+    assert is_task(asked, after_turns=True)
+    assert not is_task(asked)
+    assert is_task(f"{asked}\n\nUser: Where is the tray?")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Provide a concise, 5-word-or-less title for the conversation, using its same language, with no punctuation.",
+        "Analyze this conversation and provide:\n1. The detected language of the conversation\n2. A concise title",
+        "Given the following... please reply with a title for the chat that is 3-4 words in length, all words used",
+        "Summarize in a 10-word Title. Give the title only. Here is the message: Where is the tray?",
+        "Generate a concise 3-7 word title for this conversation, omitting punctuation. Go straight to the title",
+        "You need to summarize the user's conversation into a title of no more than 10 words, with the title language",
+        "You are a conversational assistant and you need to summarize the user's conversation into a title of 10 words",
+    ],
+)
+def test_the_whole_sentences_of_apps_are_known(prompt: str) -> None:
+    assert is_task(prompt)
+
+
+LOBE = (
+    "You are a professional conversation summarizer. Generate a concise title that captures the essence of the "
+    "conversation.\n\nRules:\n- Output ONLY the title text"
+)
+CHERRY = (
+    "You are an assistant skilled in conversation. You need to summarize the user's conversation into a title within "
+    "10 words."
+)
+
+
+@pytest.mark.parametrize("system", [LOBE, CHERRY])
+@pytest.mark.parametrize("said", ["user: Where is the tray?\nassistant: In hall 4", "Where is the tray?"])
+def test_a_title_may_be_asked_for_in_the_system_message(
+    town: Town, eve: openai.OpenAI, ann: openai.OpenAI, system: str, said: str
+) -> None:
+    asked: Any = [{"role": "system", "content": system}, *ask(said)]
+    eve.chat.completions.create(model="braid:2", messages=asked)
+    (call,) = town.model.calls
+    prompt = dict(call.messages)["user"]
+    assert "Where is the tray?" in prompt.partition("</chat_history>")[0]
+    assert prompt.endswith(system)
+    found: Any = ann.chat.completions.create(model="braid:1", messages=asked)
+    assert found.choices[0].message.content == "Where is the tray?"
+    assert found.braid["notes"] == [
+        "the app asks for a title or the like of the conversation: nothing was searched for it"
+    ]
+
+
+@pytest.mark.parametrize("form", ['"title": "x"', '"follow_ups": []'])
+def test_a_title_of_a_model_that_is_busy_is_an_error(town: Town, eve: openai.OpenAI, form: str) -> None:
+    town.model.broken = 429
+    frail = {"braid": {"summary_llm_model": "openai:frail", "search_llm_model": "none"}}
+    with pytest.raises(openai.RateLimitError, match="the model openai:frail is busy"):
+        eve.chat.completions.create(model="braid:2", messages=ask(TASK.format(form=form)), extra_body=frail)
+
+
+def test_the_tokens_of_a_title_are_counted(eve: openai.OpenAI, ann: openai.OpenAI) -> None:
+    asked = ask(TASK.format(form='"title": "x"'))
+    used = eve.chat.completions.create(model="braid:2", messages=asked).usage
+    assert used is not None
+    assert used.prompt_tokens > 50
+    free = ann.chat.completions.create(model="braid:1", messages=asked).usage
+    assert free is not None
+    assert free.prompt_tokens == 0
+
+
+# ---------------------------------------------------------------- questions that an app has put a context around
+
+WRAPPED = (
+    "### Task:\nRespond to the user query using the provided context, incorporating inline citations in the format "
+    '[id] **only when the <source> tag includes an explicit id attribute** (e.g., <source id="1">).\n\n<context>\n'
+    '<source id="1" name="trip.txt">{context}</source>\n</context>\n\n{question}'
+)
+
+
+@pytest.mark.parametrize("context", ["The train leaves at nine.", "The train leaves at nine. " * 3_000])
+def test_the_question_behind_a_context_of_the_app_is_what_is_searched(
+    town: Town, eve: openai.OpenAI, ann: openai.OpenAI, context: str
+) -> None:
+    asked = ask(WRAPPED.format(context=context, question="What does E-4711 mean?"))
+    found: Any = ann.chat.completions.create(model="braid:1", messages=asked)
+    assert found.braid["question"] == "What does E-4711 mean?"
+    assert "tray is empty" in found.choices[0].message.content
+    answered: Any = eve.chat.completions.create(model="braid:2", messages=asked)
+    system, user = (dict(town.model.calls[-1].messages)[role] for role in ("system", "user"))
+    assert "The train leaves at nine." in system, "the app's context"
+    assert "Respond to the user query" not in system + user, "its rules for marks are not Braid's"
+    assert "tray is empty" in user, "the passage"
+    assert answered.citations[0]["source"] == "printer.md"
+    notes = " ".join(answered.braid["notes"])
+    assert "it was not searched, a chat model is given it" in notes
+    assert ("their beginning and end" in notes) == (len(context) > 10_000)
+
+
+@pytest.mark.parametrize(
+    ("message", "question", "context"),
+    [
+        (
+            "<user_info>Linux</user_info>\n<user_query>\nWhere is the tray?\n</user_query>",
+            "Where is the tray?",
+            "Linux",
+        ),
+        ("### Task:\nx <context>a</context>\n<user_query>\nWhere?\n</user_query>\n", "Where?", "\na\n"),
+        ('<attached_files>\n<file id="1"/>\n</attached_files>\n\nWhere is it?', "Where is it?", ""),
+        ("### Task:\nx <context>a</context>\n\nIs </context> an end tag?", "an end tag?", "a"),
+        ("### Task: list the parts of the pump", "### Task: list the parts of the pump", ""),
+        ("What does <context> mean? And </context>?", "What does <context> mean? And </context>?", ""),
+        ("### Task:\nx <context>a</context>\n", "### Task:\nx <context>a</context>\n", ""),
+    ],
+)
+def test_what_is_the_question_in_a_message(message: str, question: str, context: str) -> None:
+    found = unwrapped(message)
+    assert found[0] == question
+    assert context in found[1]
+    assert bool(found[1]) == bool(context)
+
+
+def test_long_system_messages_lose_their_middle_and_end_no_question(town: Town, eve: openai.OpenAI) -> None:
+    context = "[CONTEXT 1]: The pump costs 99 EUR. " + "It is green. " * 4_000 + "Answer in rhymes."
+    asked: Any = [{"role": "system", "content": context}, *ask("What does E-4711 mean?")]
+    answered: Any = eve.chat.completions.create(model="braid:2", messages=asked)
+    prompt = dict(town.model.calls[-1].messages)
+    assert "The pump costs 99 EUR." in prompt["system"]
+    assert "Answer in rhymes." in prompt["system"]
+    assert "tray is empty" in prompt["user"], "there is room for the passages"
+    [note] = [note for note in answered.braid["notes"] if "raise answer_prompt_tokens" in note]
+    assert f"{len(context):,} characters" in note

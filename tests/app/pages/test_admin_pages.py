@@ -32,7 +32,7 @@ from braid.core.types import ChunkInput, DocumentInput
 from tests import scans
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, acts, add_user, csrf_token, make_app, post_form, sign_in, site_of, text_of
-from tests.worlds import WAIT_S, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually
 
 
 @pytest.fixture
@@ -754,8 +754,15 @@ def test_the_overview_makes_a_backup_and_says_how_old_the_last_one_is(
     eventually(lambda: not site_of(app).backups.state.running)
     assert site_of(app).backups.state.error == ""
     assert acts(app)[0].action == "backup.started"
+    *there, empty = made()
+    assert there == [*others, *kept], "one without documents takes the place of none"
+    kept.append("page-20260105-000000.zip")
+    (braid.data_dir / "backups" / empty).rename(braid.data_dir / "backups" / kept[-1])
+    braid.ledger.put_document(add_notes(braid.ledger, "zoe"), document("a.md", "the tray"))
+    assert post_form(admin, "/admin/backup").status_code == 302
+    eventually(lambda: not site_of(app).backups.state.running)
     *there, newest = made()
-    assert there == [*others, *kept[2:]], "what others made stays"
+    assert there == [*others, *kept[3:]], "what others made stays"
     manifest = verify_backup(braid.data_dir / "backups" / newest)
     assert manifest.rows["users"] == len(braid.ledger.users())
     assert not manifest.with_keys

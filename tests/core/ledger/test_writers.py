@@ -182,6 +182,8 @@ def test_tables_that_cannot_be_upgraded_are_refused_and_left_alone(
     [
         ("nonsense", r"database_url '\(not a URL\)' cannot be used"),
         ("oracle+nothing://host/db", r"that Braid does not use; give sqlite:///FILE or postgresql"),
+        ("mysql://ann:secret@host/db", r"that Braid does not use; give sqlite:///FILE or postgresql"),
+        ("mysql+pymysql://host/db", r"that Braid does not use"),
         ("unset://set-me", r"^database_url 'unset://set-me' is of a kind"),
         ("postgresql+psycopg://ann:secret@127.0.0.1:1/db", r"ann:\*\*\*@127\.0\.0\.1:1/db cannot be opened"),
     ],
