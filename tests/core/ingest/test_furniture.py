@@ -148,8 +148,8 @@ def test_a_heading_within_a_box_ends_with_it() -> None:
 
 def test_links_to_edit_a_section_are_no_part_of_its_heading() -> None:
     page = (
-        '<html><body><a class="mw-jump-link" href="#c">Skip to content</a><h2>History<span class="mw-editsection">[edit]'
-        "</span></h2><p>It was built in 1904.</p></body></html>"
+        '<html><body><a class="mw-jump-link" href="#c">Skip to content</a><h2>History<span class="mw-editsection">'
+        "[edit]</span></h2><p>It was built in 1904.</p></body></html>"
     )
     [section] = read("page.html", page).sections
     assert (section.heading_path, section.text) == ("History", "It was built in 1904.")

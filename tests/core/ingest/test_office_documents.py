@@ -368,6 +368,18 @@ def test_tables_side_by_side_are_read_one_after_the_other() -> None:
     ]
 
 
+def test_a_list_below_one_heading_beside_a_table_is_no_part_of_its_rows() -> None:
+    text = "Van,Cost,Level,,Price list,\nFalcon,84,0.3,,Diesel,1.6\nHeron,12,250,,AdBlue,0.9\nTotal,96,,,,\n"
+    assert [(each.header, each.text) for each in read("a.csv", text).sections] == [
+        ("Van | Cost | Level", "Falcon | 84 | 0.3"),
+        ("Van | Cost | Level", "Heron | 12 | 250"),
+        ("Van | Cost | Level", "Total | 96"),
+        ("", "Price list"),
+        ("", "Diesel | 1.6"),
+        ("", "AdBlue | 0.9"),
+    ]
+
+
 def test_tables_side_by_side_between_empty_rows_have_their_own_headers_and_lines() -> None:
     text = (
         "Month,Tours,Guests\nMay,4,90\n\nPump,Bar,,Pump,Hour\nP1,4,,P7,9\nP2,6,,P8,8\n\nMonth,Tours,Guests\nJune,5,99\n"

@@ -223,6 +223,15 @@ def test_a_head_on_two_short_pages_is_said_once_and_is_no_part_of_the_sentence_t
     assert parsed.metadata["running_heads"] == "Agreement 2025-17"
 
 
+@pytest.mark.parametrize("moment", ["11/27/26, 11:38 PM", "27.11.26, 23:38", "2026/11/27 23:38", "2026. 11. 27. 23:38"])
+def test_what_a_browser_prints_around_one_page_is_left_out(moment: str) -> None:
+    around = ((30.0, 820.0, moment), (250.0, 820.0, "Pump manual"), (30.0, 20.0, "file:///home/ito/08-manual.html"))
+    text = text_of(drawn((*around, (540.0, 20.0, "1/1"), (72.0, 700.0, "Close the valve first."))))
+    assert text == "Close the valve first."
+    text = text_of(drawn(((30.0, 820.0, moment), (250.0, 820.0, "Log"), (72.0, 700.0, "Close the valve first."))))
+    assert text.startswith(f"{moment} Log")
+
+
 def test_what_two_pages_say_of_themselves_stays() -> None:
     pages = [((72.0, 805.0, f"Invoice {number}"), *side_by_side()) for number in (1, 2)]
     assert all(f"Invoice {number}" in section.text for number, section in enumerate(read(drawn(*pages)).sections, 1))
