@@ -353,7 +353,7 @@ class _Paragraphs:
     def _join(self) -> str:
         """Return the text so far. In source, a line break is a space, but none between Japanese characters."""
         text = "".join(self._parts)
-        if not text.strip(" \n"):
+        if not text.strip(" \n\u200b"):
             return ""
         text = _SPACE.sub(" ", join_cjk_lines(mark_struck(mark_raised(text))))
         if _LINE_BREAK in text:

@@ -881,15 +881,16 @@ def test_charts_struck_out_text_and_comments_of_a_slide_are_read() -> None:
     values = CategoryChartData()
     values.categories = ["Gdynia", "Leixoes"]
     values.add_series("Calls", (34, 17))
+    values.add_series("Share", (0.6667, 0.3333), "0%")
     drawn = slide.shapes.add_chart(XL_CHART_TYPE.BAR_CLUSTERED, Inches(1), Inches(3), Inches(4), Inches(3), values)
     drawn.chart.has_title = True
     drawn.chart.chart_title.text_frame.text = "Ferry calls"
     assert lines_of("a.pptx", saved(show)) == [
         "~~Ferry at nine~~",
         "Bar chart – Ferry calls",
-        " | Calls",
-        "Gdynia | 34",
-        "Leixoes | 17",
+        " | Calls | Share",
+        "Gdynia | 34 | 67%",
+        "Leixoes | 17 | 33%",
     ]
 
 

@@ -226,6 +226,8 @@ def test_lines_that_roll_up_and_words_that_come_one_by_one_are_said_once() -> No
         "bring your pass",
         "bring your pass and a coat",  # said again after a pause
     ]
+    above = "WEBVTT\n\n00:00.160 --> 00:02.389\n \nso <c>today</c>\n\n00:02.389 --> 00:02.399\nso today\n \n\n"
+    assert [(each.heading_path, each.text) for each in read("a.vtt", above).sections] == [("0:00:00", "so today")]
     growing = "WEBVTT\n\n" + "".join(
         f"00:0{at}.000 --> 00:0{at + 1}.000\n{' '.join(['bring', 'your', 'green', 'pass'][: at + 1])}\n\n"
         for at in range(4)
