@@ -129,6 +129,12 @@ class HeadingStack:
             self._open.pop()
         self._open.append((level, one_line(title)[:MAX_HEADING_CHARS]))
 
+    def copy(self) -> HeadingStack:
+        """Return a stack of the same headings."""
+        copied = HeadingStack(self._base)
+        copied._open = list(self._open)
+        return copied
+
     @property
     def path(self) -> str:
         """The open headings as a heading path."""
@@ -154,6 +160,18 @@ class Outline:
         self._stack.enter(level, title)
         self._pending = (level, title)
         self.first_heading = self.first_heading or title
+
+    def headings(self) -> HeadingStack:
+        """Return the headings that are open now, for `go_back`."""
+        return self._stack.copy()
+
+    def go_back(self, headings: HeadingStack) -> None:
+        """End the section so far where its heading is another one, and has a text: what follows is below these headings
+        again.
+        """
+        if headings.path != self._stack.path and (self._body or self._pending is None):
+            self._close(next_level=0)
+            self._stack = headings
 
     def add(self, paragraph: str, *, tight: bool = False) -> None:
         """Add a paragraph; a ``tight`` one (list item, table row) follows the last without an empty line."""

@@ -10,6 +10,7 @@ from lxml import etree
 
 from braid.core.ingest.readers.document import (
     STRIKE,
+    HeadingStack,
     Outline,
     ParsedDocument,
     SourceFile,
@@ -41,9 +42,18 @@ _ENTERED = ("", "text", "date", "datetime-local", "email", "month", "number", "t
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _NUMBERED = {"a": "a", "A": "A", "i": "i", "I": "I"}
 _MARKED = finder("//*[@style or @hidden or @face]")
+_LINKS = finder(
+    "//*[contains(@class, 'mw-editsection') or contains(@class, 'mw-jump-link') or contains(@class, 'skip-link')]"
+)
+"""Links to edit a section, within its heading, and to skip what is above the text."""
 _STRUCK = ("del", "s", "strike")
 _STRIKING = re.compile(r"text-decoration(?:-line)?\s*:[^;]{0,100}line-through", re.IGNORECASE)
 _FONT = re.compile(r"(?<![\w-])font-family\s*:\s*[\"']?(symbol|wingdings)\b", re.IGNORECASE)
+_BOX = re.compile(
+    r"(?<![a-z])(?:aside|sidebar|infobox|ads?|advert\w*|promo\w*|sponsor\w*|related|recommend\w*|teaser|callout|newsletter)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Within the class or name of a block beside the text."""
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BLOCKS = _HEADINGS | frozenset(
     {"address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl"}
@@ -105,7 +115,7 @@ def parse_html(file: SourceFile, text: str) -> etree._Element | None:
 def add_html(root: etree._Element, outline: Outline, *, with_menus: bool = False) -> None:
     """Add the headings and paragraphs of a page to an outline."""
     paragraphs = _Paragraphs(outline)
-    menus = frozenset[etree._Element]() if with_menus else menus_of(root)
+    menus = frozenset[etree._Element]() if with_menus else menus_of(root).union(_LINKS(root))
     marked = set(_MARKED(root))
     walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
     skipped: etree._Element | None = None
@@ -171,6 +181,13 @@ def _is_struck(element: etree._Element) -> bool:
     return _STRIKING.search(element.get("style") or "") is not None
 
 
+def _is_box(block: etree._Element) -> bool:
+    """Return whether a block stands beside the text around it, which goes on behind it below its own heading."""
+    if block.tag == "aside" or block.get("role") in ("complementary", "note"):
+        return True
+    return block.tag in ("div", "section") and _BOX.search(f"{block.get('class')} {block.get('id')}") is not None
+
+
 class _Paragraphs:
     """The paragraph that is being put together while a page is walked."""
 
@@ -190,6 +207,8 @@ class _Paragraphs:
         self._marks: list[tuple[etree._Element, str]] = []
         """The open elements that strike their text out (`STRIKE`), raise it (`RAISE`), or name a symbol font."""
         self._numbers: list[int] = []
+        self._boxes: list[tuple[etree._Element, HeadingStack]] = []
+        """The boxes that are open, with the headings from before them."""
         """The number of the next item of each open numbered list."""
 
     def begin(self, element: etree._Element, marks: Iterable[str] = ()) -> None:
@@ -209,6 +228,8 @@ class _Paragraphs:
             self._end_table()
         elif tag in _BLOCKS:
             self._break()
+            if self._row is None and _is_box(element):
+                self._boxes.append((element, self._outline.headings()))
         if tag == "li":
             self._prefix = self._item(element)
         elif tag == "ol":
@@ -243,6 +264,9 @@ class _Paragraphs:
             self._outline.heading(int(tag[1]), title.replace("\n", " "))
         elif tag in _BLOCKS:
             self._break()
+            if self._boxes and self._boxes[-1][0] is element:
+                self._end_table()
+                self._outline.go_back(self._boxes.pop()[1])
         if tag == "pre":
             self._pre -= 1
         elif tag == "ol":
@@ -329,7 +353,7 @@ class _Paragraphs:
     def _join(self) -> str:
         """Return the text so far. In source, a line break is a space, but none between Japanese characters."""
         text = "".join(self._parts)
-        if not text.strip(" \n"):
+        if not text.strip(" \n\u200b"):
             return ""
         text = _SPACE.sub(" ", join_cjk_lines(mark_struck(mark_raised(text))))
         if _LINE_BREAK in text:

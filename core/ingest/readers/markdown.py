@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import tomllib
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from dataclasses import replace
 
 from markdown_it import MarkdownIt
 
-from braid.core.ingest.readers.document import HeadingStack, ParsedDocument, Section, SourceFile, join_path
+from braid.core.ingest.readers.document import HeadingStack, ParsedDocument, Section, SourceFile, join_path, one_line
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.table_rows import (
     CAPTION,
@@ -28,6 +29,8 @@ _MAX_TITLE_SOURCE = 1_000
 _ANCHOR = re.compile(r"(?<!\s)\s*+\{#[^}]{0,200}\}")
 _INLINE = MarkdownIt("commonmark").enable("strikethrough")
 _SPOKEN = frozenset({"text", "text_special", "code_inline", "image"})
+_HTML_HEADING = re.compile(r"\s*<h([1-6])\b[^>]{0,300}>([^\0]{1,2000}?)</h\1>\s*", re.IGNORECASE)
+_TAG = re.compile("<[^<>]{0,1000}>")
 _TABLE_RULE = re.compile(
     r" {0,3}\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)++\|?[ \t]*+| {0,3}\|[ \t]*+:?-++:?[ \t]*+\|[ \t]*+"
 )
@@ -93,6 +96,10 @@ def _headings(lines: list[str], first: int) -> Iterator[tuple[int, int, int, str
         if token.type == "heading_open" and token.level == 0 and token.map:
             title = _plain(tokens[position + 1].content[:_MAX_TITLE_SOURCE])
             yield first + token.map[0], first + token.map[1], int(token.tag[1]), title
+        elif token.type == "html_block" and token.map and (found := _HTML_HEADING.fullmatch(token.content)):
+            title = one_line(html.unescape(_TAG.sub(" ", found[2])))
+            if title:
+                yield first + token.map[0], first + token.map[1], int(found[1]), title
 
 
 def _plain(source: str) -> str:

@@ -6,7 +6,7 @@ The streams are those of [MS-OXMSG]; the compressed body is that of [MS-OXRTFCP]
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +26,9 @@ ERRORS = (etree.LxmlError, OSError, struct.error, ArithmeticError, ValueError, L
 MAX_STREAMS = 20_000
 MAX_BODY_BYTES = 50_000_000
 _MAX_DEPTH = 5
-_SUBJECT, _FROM, _ADDRESS, _TO, _CC = "0037", "0C1A", "5D01", "0E04", "0E03"
+_SUBJECT, _FROM, _TO, _CC = "0037", "0C1A", "0E04", "0E03"
+_SENDER_ADDRESSES, _ADDRESSES, _SHOWN = ("5D01", "0C1F"), ("39FE", "3003"), "3001"
+"""Where addresses are, of the sender and of each recipient, which may be those of Exchange; and a recipient's name."""
 _CLASS, _SEALED_CLASS = "001A", "IPM.NOTE.SMIME"
 _BODY, _HTML, _RTF = "1000", "1013", "1009"
 _LONG_NAME, _NAME, _DATA = "3707", "3704", "3701"
@@ -60,11 +62,15 @@ class _Message:
         """Return what is in a folder of the message: an attachment, or a message that is attached."""
         return _Message(self.ole, self.names, (*self.folder, *folder))
 
-    def attachments(self) -> list[_Message]:
-        """Return the folders of the attachments in order."""
+    def parts(self, kind: str) -> list[_Message]:
+        """Return the folders of one kind in order: ``attach`` or ``recip``."""
         depth = len(self.folder)
         found = {name[depth] for name in self.names if len(name) > depth + 1 and name[:depth] == self.folder}
-        return [self.within(name) for name in sorted(found) if name.startswith("__attach_version1.0_")]
+        return [self.within(name) for name in sorted(found) if name.startswith(f"__{kind}_version1.0_")]
+
+    def address(self, tags: Iterable[str]) -> str:
+        """Return the first of these properties that is an address of the internet."""
+        return next((text for text in map(self.text, tags) if "@" in text), "")
 
     @property
     def date(self) -> str:
@@ -102,10 +108,20 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _header(message: _Message) -> list[tuple[str, str]]:
-    name, address = message.text(_FROM), message.text(_ADDRESS)
-    sender = f"{name} <{address}>" if name and address and name != address else name or address
-    found = [("From", sender), ("To", message.text(_TO)), ("Cc", message.text(_CC)), ("Date", message.date)]
+    known = {each.text(_SHOWN).strip(): each.address(_ADDRESSES) for each in message.parts("recip")}
+    to, copied = (
+        "; ".join(
+            _addressed(name, known.get(name, "")) for name in map(str.strip, message.text(tag).split(";")) if name
+        )
+        for tag in (_TO, _CC)
+    )
+    sender = _addressed(message.text(_FROM), message.address(_SENDER_ADDRESSES))
+    found = [("From", sender), ("To", to), ("Cc", copied), ("Date", message.date)]
     return [(name, value) for name, value in found if value]
+
+
+def _addressed(name: str, address: str) -> str:
+    return f"{name} <{address}>" if name and address and name != address else name or address
 
 
 def _sections(
@@ -120,7 +136,7 @@ def _sections(
         return
     _add_body(file, message, outline)
     yield from outline.sections()
-    for attachment in message.attachments():
+    for attachment in message.parts("attach"):
         name = attachment.text(_LONG_NAME) or attachment.text(_NAME)
         if len(attachments) >= MAX_ATTACHMENTS:
             problems.append(f"{name} comes after the first {MAX_ATTACHMENTS} attachments")

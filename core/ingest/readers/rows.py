@@ -47,8 +47,8 @@ def parted(rows: Sequence[Row], names_of: NamesOf) -> Iterator[list[Row]]:
     empty rows; all other rows as they are.
 
     Tables stand side by side where an empty column is between them, each begins with the names of its columns, which
-    ``names_of`` finds in its first rows, and they begin or end in different rows, or have columns of one name. A table
-    with an empty column within is one.
+    ``names_of`` finds in its first rows, or, but for the first, with one heading, and they begin or end in different
+    rows, or have columns of one name. A table with an empty column within is one.
     """
     if tables := _tables(rows, names_of):
         yield from tables
@@ -83,10 +83,17 @@ def _tables(rows: Sequence[Row], names_of: NamesOf) -> list[list[Row]]:
         return []
     tables = [[_part(row, span) for row in rows] for span in spans]
     names = [_names(table, names_of) for table in tables]
-    if not all(names):
+    unnamed = [table for table, own in zip(tables, names, strict=True) if not own]
+    if not names[0] or not all(map(_is_list, unnamed)):
         return []
     is_repeated = len(set().union(*names)) < sum(map(len, names))
     return tables if is_repeated or len({_extent(table) for table in tables}) > 1 else []
+
+
+def _is_list(table: Sequence[Row]) -> bool:
+    """Return whether a table is one heading above rows of several cells, such as a price list beside a table."""
+    first, *others = [row for row in table if row.filled] or [Row(())]
+    return first.filled == 1 and len(others) >= _LEAST_ROWS and all(row.filled >= _LEAST_COLUMNS for row in others)
 
 
 def _part(row: Row, span: Extent) -> Row:

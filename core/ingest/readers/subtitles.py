@@ -51,6 +51,7 @@ def _cues(lines: list[str]) -> Iterator[Cue]:
         if (timing := _TIMING.match(line)) is None:
             continue
         end = number + 1
+        end += end < len(lines) and lines[end].isspace()  # an empty line above the one that is being said
         while end < len(lines) and lines[end].strip() and not _TIMING.match(lines[end]):
             end += 1
         voiced = (_TAG.sub("", _VOICE.sub(r"\1: ", text)) for text in lines[number + 1 : end])

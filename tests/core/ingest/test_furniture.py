@@ -126,3 +126,30 @@ def test_what_is_no_stub_stays_alone() -> None:
 def test_a_stub_joined_in_a_file_with_lines_says_which() -> None:
     [chunk] = chunk_sections(read("a.md", f"# A\n{LONG}\n## See also\nCREATE VIEW\n"))
     assert (chunk.line, chunk.line_end) == (2, 4)
+
+
+def test_a_heading_within_a_box_ends_with_it() -> None:
+    def sections(box: str) -> list[tuple[str, str]]:
+        page = f"<html><body><h1>Ferry</h1><p>It leaves at 06:30.</p>{box}<p>It takes 55 minutes.</p></body></html>"
+        return [(each.heading_path, each.text) for each in read("page.html", page).sections]
+
+    before, after = ("Ferry", "It leaves at 06:30."), ("Ferry", "It takes 55 minutes.")
+    for begin, end in (
+        ("<aside>", "</aside>"),
+        ('<div class="ad-box promo">', "</div>"),
+        ('<div role="note">', "</div>"),
+    ):
+        found = sections(f"{begin}<h3>Hotel Anker</h3><p>Rooms from 70 euros.</p>{end}")
+        assert found == [before, ("Ferry > Hotel Anker", "Rooms from 70 euros."), after]
+    assert sections('<div class="heading"><h2>Times</h2></div>')[1] == ("Ferry > Times", after[1])
+    assert sections('<div class="promo"><h2>Times</h2></div>')[1] == ("Ferry > Times", after[1])
+    assert sections("<aside><p>Advertisement</p></aside>") == [("Ferry", f"{before[1]}\n\nAdvertisement\n\n{after[1]}")]
+
+
+def test_links_to_edit_a_section_are_no_part_of_its_heading() -> None:
+    page = (
+        '<html><body><a class="mw-jump-link" href="#c">Skip to content</a><h2>History<span class="mw-editsection">'
+        "[edit]</span></h2><p>It was built in 1904.</p></body></html>"
+    )
+    [section] = read("page.html", page).sections
+    assert (section.heading_path, section.text) == ("History", "It was built in 1904.")

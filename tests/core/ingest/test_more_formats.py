@@ -322,6 +322,22 @@ def test_an_outlook_message_has_its_header_its_body_and_its_attachments() -> Non
     assert parsed.metadata["attachments_unread"].startswith("b.gz is a gzip archive")
 
 
+def test_an_outlook_message_has_the_addresses_of_its_sender_and_of_those_who_got_it() -> None:
+    tree = dict(more_samples.message_tree("Read it."))
+    for number, (tag, address) in enumerate((("3003", "team@example.org"), ("39FE", "bo@example.jp"))):
+        shown = {"3001": ("Team", "Bo")[number], tag: address, "3002": "SMTP"}
+        tree[f"__recip_version1.0_#{number:08X}"] = {
+            f"__substg1.0_{name}001F": text.encode("utf-16-le") for name, text in shown.items()
+        }
+    del tree["__substg1.0_5D01001F"]
+    tree["__substg1.0_0C1F001F"] = "hanako@example.org".encode("utf-16-le")
+    tree["__substg1.0_0E04001F"] = "Team; Bo; Others".encode("utf-16-le")
+    head = texts(read("mail.msg", more_samples.compound(tree)))[""]
+    assert head.startswith(
+        "From: Hanako Sato <hanako@example.org>\nTo: Team <team@example.org>; Bo <bo@example.jp>; Others\nDate: "
+    )
+
+
 @pytest.mark.parametrize("word", ["Workbook", "WordDocument", "PowerPoint Document"])
 def test_an_outlook_message_may_have_the_words_of_other_formats(word: str) -> None:
     content = more_samples.msg(f"See the {word} attached.", attachments={f"{word}.txt": word.encode("utf-16-le")})

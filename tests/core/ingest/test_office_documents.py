@@ -368,6 +368,18 @@ def test_tables_side_by_side_are_read_one_after_the_other() -> None:
     ]
 
 
+def test_a_list_below_one_heading_beside_a_table_is_no_part_of_its_rows() -> None:
+    text = "Van,Cost,Level,,Price list,\nFalcon,84,0.3,,Diesel,1.6\nHeron,12,250,,AdBlue,0.9\nTotal,96,,,,\n"
+    assert [(each.header, each.text) for each in read("a.csv", text).sections] == [
+        ("Van | Cost | Level", "Falcon | 84 | 0.3"),
+        ("Van | Cost | Level", "Heron | 12 | 250"),
+        ("Van | Cost | Level", "Total | 96"),
+        ("", "Price list"),
+        ("", "Diesel | 1.6"),
+        ("", "AdBlue | 0.9"),
+    ]
+
+
 def test_tables_side_by_side_between_empty_rows_have_their_own_headers_and_lines() -> None:
     text = (
         "Month,Tours,Guests\nMay,4,90\n\nPump,Bar,,Pump,Hour\nP1,4,,P7,9\nP2,6,,P8,8\n\nMonth,Tours,Guests\nJune,5,99\n"
@@ -869,15 +881,16 @@ def test_charts_struck_out_text_and_comments_of_a_slide_are_read() -> None:
     values = CategoryChartData()
     values.categories = ["Gdynia", "Leixoes"]
     values.add_series("Calls", (34, 17))
+    values.add_series("Share", (0.6667, 0.3333), "0%")
     drawn = slide.shapes.add_chart(XL_CHART_TYPE.BAR_CLUSTERED, Inches(1), Inches(3), Inches(4), Inches(3), values)
     drawn.chart.has_title = True
     drawn.chart.chart_title.text_frame.text = "Ferry calls"
     assert lines_of("a.pptx", saved(show)) == [
         "~~Ferry at nine~~",
         "Bar chart – Ferry calls",
-        " | Calls",
-        "Gdynia | 34",
-        "Leixoes | 17",
+        " | Calls | Share",
+        "Gdynia | 34 | 67%",
+        "Leixoes | 17 | 33%",
     ]
 
 

@@ -61,6 +61,17 @@ def test_front_matter_may_be_toml() -> None:
     assert [(each.text.strip(), each.line) for each in parsed.sections] == [("Coil the rope dry.", 7)]
 
 
+def test_a_heading_of_markdown_may_be_written_as_in_a_page() -> None:
+    heading = '<h1 align="center">\n  <img src="a.png"><br>\n  Kestrel &amp; Co\n</h1>'
+    text = f"{heading}\n\nA tool.\n\nInstall\n-------\n\nRun it.\n"
+    parsed = read("README.md", text)
+    assert parsed.title == "Kestrel & Co"
+    assert [(each.heading_path, each.text.strip(), each.line) for each in parsed.sections] == [
+        ("Kestrel & Co", "A tool.", 5),
+        ("Kestrel & Co > Install", "Run it.", 10),
+    ]
+
+
 def test_the_title_of_markdown_without_front_matter_is_its_first_heading() -> None:
     assert read("a.md", "text\n\n# First\n").title == "First"
 

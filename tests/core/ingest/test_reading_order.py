@@ -177,6 +177,38 @@ def test_korean_words_that_a_line_broke_are_whole_again(width: int) -> None:
     assert sum(word in found.split("말했다")[-1].split() for word in words) >= 0.9 * len(words)
 
 
+def test_narrow_columns_of_korean_that_is_broken_anywhere_keep_its_numbers_and_its_words() -> None:
+    columns = (
+        (
+            "오는 5월 2일부터 여객선 해오름호",
+            "가 목포와 우이도 사이를 하루에 두",
+            "번 오간다. 첫 배는 오전 7시에 떠",
+            "나며 정원은 180명, 자동차는 1",
+            "2대까지 싣는다.",
+        ),
+        (
+            "폐교된 분교를 고쳐 만든 도서관이",
+            "문을 열었다. 책은 4천 권이고, 화",
+            "요일에 쉰다. 관장은 교사 김말순",
+            "씨가 맡았다.",
+        ),
+        ("농협은 6월 10일부터 수매를 시작한", "다. 올해 값은 킬로그램당 5,200원", "으로 늘었다고 농민이 말했다."),
+    )
+    lines = [
+        (50.0 + 175 * at, 700.0 - 15 * n, line) for at, column in enumerate(columns) for n, line in enumerate(column)
+    ]
+    text = text_of(drawn(((50.0, 740.0, "섬마을 소식 제42호 해오름호의 새 시간표"), *lines), font="HYSMyeongJo-Medium"))
+    for said in (
+        "해오름호가 목포와",
+        "오전 7시에 떠나며 정원은 180명, 자동차는 12대까지 싣는다.",
+        "도서관이 문을 열었다.",
+        "화요일에 쉰다. 관장은 교사 김말순 씨가 맡았다.",
+        "수매를 시작한다. 올해",
+        "5,200원으로 늘었다고",
+    ):
+        assert said in text
+
+
 def test_a_head_on_two_short_pages_is_said_once_and_is_no_part_of_the_sentence_that_crosses_them() -> None:
     def page(number: int, *lines: str) -> Cells:
         below = ((72.0, 760.0 - 14 * at, line) for at, line in enumerate(lines))
@@ -189,6 +221,15 @@ def test_a_head_on_two_short_pages_is_said_once_and_is_no_part_of_the_sentence_t
         "the right to close it in times of flood, to clear it of mud.",
     ]
     assert parsed.metadata["running_heads"] == "Agreement 2025-17"
+
+
+@pytest.mark.parametrize("moment", ["11/27/26, 11:38 PM", "27.11.26, 23:38", "2026/11/27 23:38", "2026. 11. 27. 23:38"])
+def test_what_a_browser_prints_around_one_page_is_left_out(moment: str) -> None:
+    around = ((30.0, 820.0, moment), (250.0, 820.0, "Pump manual"), (30.0, 20.0, "file:///home/ito/08-manual.html"))
+    text = text_of(drawn((*around, (540.0, 20.0, "1/1"), (72.0, 700.0, "Close the valve first."))))
+    assert text == "Close the valve first."
+    text = text_of(drawn(((30.0, 820.0, moment), (250.0, 820.0, "Log"), (72.0, 700.0, "Close the valve first."))))
+    assert text.startswith(f"{moment} Log")
 
 
 def test_what_two_pages_say_of_themselves_stays() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import io
+import json
 import time
+import zipfile
 from collections.abc import Callable
 
 import pytest
@@ -223,6 +226,8 @@ def test_lines_that_roll_up_and_words_that_come_one_by_one_are_said_once() -> No
         "bring your pass",
         "bring your pass and a coat",  # said again after a pause
     ]
+    above = "WEBVTT\n\n00:00.160 --> 00:02.389\n \nso <c>today</c>\n\n00:02.389 --> 00:02.399\nso today\n \n\n"
+    assert [(each.heading_path, each.text) for each in read("a.vtt", above).sections] == [("0:00:00", "so today")]
     growing = "WEBVTT\n\n" + "".join(
         f"00:0{at}.000 --> 00:0{at + 1}.000\n{' '.join(['bring', 'your', 'green', 'pass'][: at + 1])}\n\n"
         for at in range(4)
@@ -253,6 +258,33 @@ def test_a_zip_archive_is_read_as_a_folder() -> None:
     assert any(path.startswith("manual/docx > guide.docx") for path in found)
     assert parsed.metadata["attachments_unread"].startswith("photo.gif is a GIF image")
     assert not any("MACOSX" in path or "DS_Store" in path for path in found)
+
+
+def test_an_export_of_slack_says_who_wrote_what_and_when() -> None:
+    users = [{"id": "U01", "name": "hkim", "profile": {"real_name": "Hana Kim"}}, {"id": "U02", "name": "pete"}]
+    day = [
+        {
+            "user": "U01",
+            "text": "Ask <@U02> by <!date^1^{date}|Feb 14>",
+            "ts": "1739260800.000100",
+            "blocks": [{"a": 1}],
+        },
+        {
+            "user": "U02",
+            "text": "It is in <https://a.example/v|the vault> &amp; in <#C1|ops>",
+            "ts": "1739261000.000200",
+        },
+        {"user": "U02", "subtype": "channel_join", "text": "<@U02> has joined", "ts": "1739262000.000300"},
+    ]
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("users.json", json.dumps(users))
+        archive.writestr("deploys/2025-02-11.json", json.dumps(day))
+    parsed = read("slack.zip", stream.getvalue())
+    assert [(each.heading_path, each.text) for each in parsed.sections] == [
+        ("#deploys", "Hana Kim, 2025-02-11 08:00: Ask @pete by Feb 14"),
+        ("#deploys", "pete, 2025-02-11 08:03: It is in the vault (https://a.example/v) & in #ops"),
+    ]
 
 
 def test_a_table_that_an_export_of_notion_holds_twice_is_read_once() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Set
 from contextvars import ContextVar
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
+from braid.core.ingest.readers.compound import slack
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, one_line
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.mail import attached
@@ -72,9 +73,16 @@ def read(file: SourceFile) -> ParsedDocument:
 def _sections(
     file: SourceFile, archive: zipfile.ZipFile, named: list[tuple[str, zipfile.ZipInfo]], problems: list[str]
 ) -> Iterator[Section]:
+    users = next((entry for name, entry in named if name == slack.USERS), None)
+    names = slack.names_of(archive.read(users)) if users and any(slack.DAY.fullmatch(name) for name, _ in named) else {}
     for name, entry in sorted(named, key=lambda each: each[0]):
         folder, _, base = name.rpartition("/")
-        yield from attached(file, base, archive.read(entry), folder, problems, number=1)
+        content = archive.read(entry)
+        day = slack.DAY.fullmatch(name) if names else None
+        if day and (messages := list(slack.messages(content, day["channel"], names))):
+            yield from messages
+        elif not (names and entry is users):
+            yield from attached(file, base, content, folder, problems, number=1)
 
 
 def _is_in_another(path: str, paths: Set[str]) -> bool:

@@ -7,10 +7,12 @@ import re
 from lxml import etree
 
 from braid.core.ingest.readers.document import one_line
+from braid.core.ingest.readers.office.number_format import number_format
 from braid.core.ingest.readers.parts.xml import local
 
 MAX_POINTS = 5_000
 """Most values that are read of one row of a chart."""
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,2})?")
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _TEXT, _PARAGRAPH, _BREAK = f"{_A}t", f"{_A}p", f"{_A}br"
 _KINDS = tuple(
@@ -62,10 +64,11 @@ def _points(series: etree._Element, *names: str) -> dict[int, str]:
     """Return the values that Office has stored of a row of cells, by their places."""
     found: dict[int, str] = {}
     for part in (each for each in series.iterchildren(tag=etree.Element) if local(each) in names):
+        code = next((each.text or "" for each in part.iter("{*}formatCode")), "")
         for point in part.iter("{*}pt"):
             place, value = point.get("idx") or "", point.find("{*}v")
             if value is not None and place.isdecimal() and len(found) < MAX_POINTS:
-                found.setdefault(int(place), one_line(value.text or ""))
+                found.setdefault(int(place), _shown(one_line(value.text or ""), point.get("formatCode") or code))
         if not found and (value := part.find("{*}v")) is not None:
             found[0] = one_line(value.text or "")
     return found
@@ -81,3 +84,9 @@ def paragraphs(root: etree._Element) -> list[str]:
         if text.strip():
             found.append(one_line(text))
     return found
+
+
+def _shown(value: str, code: str) -> str:
+    """Return a number of a chart as the chart shows it, where that says more than its digits."""
+    shown = number_format(code)
+    return shown(float(value)) if shown is not None and _NUMBER.fullmatch(value) else value

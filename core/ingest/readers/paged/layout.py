@@ -169,10 +169,31 @@ def _blocks(pieces: list[LinePiece]) -> list[ColumnBlock]:
     upright = [piece for piece in pieces if not _is_vertical(piece)]
     if 2 * len(upright) < len(pieces) or (gutter := _gutter(upright)) is None:
         rows = tuple(tuple(group) for _, group in groupby(pieces, key=lambda piece: piece.line))
-        return [block_of(rows)] if rows else []
+        return list(map(block_of, _runs(rows))) if rows else []
     blocks = _split(upright, gutter, _MAX_DEPTH)
     sideways = tuple((piece,) for piece in pieces if _is_vertical(piece))
     return [*blocks, *([block_of(sideways)] if sideways else [])]
+
+
+def _runs(rows: tuple[Row, ...]) -> list[tuple[Row, ...]]:
+    """Return rows in the order in which they are drawn, column by column where they are drawn so: each column begins
+    further up than the one before ends, on its right. Rows above the first one that go on over it are apart.
+    """
+    columns: list[list[Row]] = [[rows[0]]]
+    for before, after in pairwise(rows):
+        if after[0].bottom < before[0].top and after[0].left >= before[-1].right:
+            columns.append([])
+        columns[-1].append(after)
+    if len(columns) == 1:
+        return [rows]
+    lefts = [min(row[0].left for row in column) for column in columns[1:]]
+    runs: list[tuple[Row, ...]] = []
+    for column, left in zip(columns, [*lefts, float("inf")], strict=True):
+        above = next((at for at, row in enumerate(column) if row[-1].right <= left), len(column))
+        runs += filter(None, (tuple(column[:above]), tuple(column[above:])))
+        if not _is_text([piece for row in column[above:] or column for piece in row]):
+            return [rows]
+    return runs
 
 
 def _with_table(blocks: Sequence[ColumnBlock], table: RuledTable) -> list[ColumnBlock]:

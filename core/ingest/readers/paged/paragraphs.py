@@ -58,6 +58,8 @@ _MANY_ENDS = 12
 """Lines' ends of a document in which one word that seems to be broken may be there by chance."""
 _LEAST_BROKEN = 0.05
 """Share of the lines' ends at which a word is seen to be broken, from which others are taken to be so."""
+_NUMBER_ENDS, _NUMBER_GOES_ON = re.compile(r"\d[.,]?$"), re.compile(r"\d|[만천백억조원년월일시분초명개대호회쪽권]")
+"""A number that is broken within it, or before what it counts."""
 _NEVER_FIRST = re.compile(
     "(?:[은는을를의에로과와]|에서|에게|으로|까지|부터|처럼|보다|이며|이고|이다|입니다)(?![가-힣])"
 )
@@ -66,7 +68,11 @@ _PARTICLE = re.compile(
     r"(?:[은는이가을를의에로과와도만서]|에서|에게|으로|까지|부터|처럼|보다|마다|라고|이라|이며|이고|이다|입니다|하는|하고|하여|한다|했다|된다|되는)"
     r"(?![가-힣])"
 )
-_ENDING = re.compile(r"(?:[은는을를의]|에서|으로|하고|하며|하여|되어|있는|없는|한다|했다|된다|이다|니다|[.,!?…)”」])$")
+_ALWAYS_FIRST = re.compile("(?:및|또는|씨[가는를의]?|것[은이을도]?|때[에는]?)(?![가-힣])")
+"""What is no rest of a word."""
+_ENDING = re.compile(
+    r"(?:[은는이가을를의게면고며]|에서|으로|하고|하며|하여|되어|있는|없는|한다|했다|된다|이다|니다|[.,!?…)”」])$"
+)
 
 
 class Words:
@@ -225,6 +231,8 @@ def join_lines(before: str, after: str, words: Words) -> str:
         return before + after
     if _CJK.match(before[-1]) or _CJK.match(after[0]):
         return before + (" " if space and not (_CJK.match(before[-1]) and _CJK.match(after[0])) else "") + after
+    if words.are_broken and not space and _NUMBER_ENDS.search(before) and _NUMBER_GOES_ON.match(after):
+        return before + after
     if _HANGUL.match(after[0]) and not space:
         last, first = before.rsplit(maxsplit=1)[-1], after.split(maxsplit=1)[0]
         if _is_one_korean_word(last, first, words):
@@ -255,7 +263,9 @@ def _is_one_korean_word(first: str, second: str, words: Words) -> bool:
         return False
     if not words.are_broken:
         return _NEVER_FIRST.match(second) is not None
-    return _PARTICLE.match(second) is not None or _ENDING.search(first) is None
+    if _PARTICLE.match(second) is not None:
+        return True
+    return _ENDING.search(first) is None and _ALWAYS_FIRST.match(second) is None
 
 
 def _block_text(text: str, block: ColumnBlock, words: Words) -> Iterator[str]:
@@ -315,8 +325,16 @@ def _begins(text: str, block: ColumnBlock, before: Row, after: Row) -> bool:
         or min(before[0].line, after[0].line) < 0  # what was written on the page afterwards
         or _is_indented(text, block, before, after)
         or max(heights) > _TALLER * min(heights)
-        or _ITEM.match(_row_text(text, after)) is not None
+        or _begins_item(text, block, after)
         or has_leader(_row_text(text, before))
+    )
+
+
+def _begins_item(text: str, block: ColumnBlock, row: Row) -> bool:
+    """Return whether a row is an item of a list; ``다.`` alone is the end of a sentence of Korean."""
+    item = _ITEM.match(_row_text(text, row))
+    return item is not None and (
+        item[0] != "다. " or any(_row_text(text, each).startswith("나.") for each in block.rows)
     )
 
 

@@ -32,6 +32,11 @@ _NUMBERING = re.compile(
 """What counts the pages within a line."""
 
 
+_PRINTED_BELOW = re.compile(r"(?:https?|file):\S{3,2000} \d{1,4}/\d{1,4}")
+_PRINTED_ABOVE = re.compile(r"\d{1,4}[./-] ?\d{1,2}[./-] ?\d{1,4}[.,]? (?:(?:오전|오후|午前|午後) ?)?\d{1,2}:\d\d\b")
+"""An address with the number of the page, and a moment, as browsers print them."""
+
+
 class Running(NamedTuple):
     """What stands in the margins of pages, for each page."""
 
@@ -67,6 +72,8 @@ def running_of(pages: Sequence[tuple[str, Layout]]) -> Running:
         is_number = _PAGE_NUMBER.fullmatch(pattern)
         for place in _near_others(seen, written, 2) if is_number else _near_others(seen, full, MIN_PAGES):
             found[place.page].add(place.row)
+    for place in _of_browsers(pages, places):
+        found[place.page].add(place.row)
     for place in _said_again(pages, places, written) if len(pages) <= MIN_PAGES else ():
         found[place.page].add(place.row)
     numbers: list[PageNumber | None] = [None] * len(pages)
@@ -81,6 +88,19 @@ def running_of(pages: Sequence[tuple[str, Layout]]) -> Running:
     for page, rows in enumerate(_repeating(pages, places, full)):
         found[page] |= rows
     return Running(found, numbers)
+
+
+def _of_browsers(pages: Sequence[tuple[str, Layout]], places: Sequence[_Place]) -> Iterator[_Place]:
+    """Yield the places of what a browser prints around a page of the web: an address and the page's number below it,
+    and the moment and the title above.
+    """
+    below = {
+        place.page: place for place in places if _PRINTED_BELOW.fullmatch(text_of(pages[place.page][0], place.row))
+    }
+    yield from below.values()
+    for place in places:
+        if place.is_head and place.page in below and _PRINTED_ABOVE.match(text_of(pages[place.page][0], place.row)):
+            yield place
 
 
 def _said_again(
