@@ -48,8 +48,8 @@ def model_advice() -> ModelAdvice | None:
         return ModelAdvice(connect=True)
     if not here.standalone:
         return ModelAdvice()
-    admins = administrators(here.braid.ledger.database)
-    return ModelAdvice(names=format_list([person(name) for name in admins[:SHOWN_ADMINISTRATORS]], "or", locale=get_locale()))
+    admins = list(map(person, administrators(here.braid.ledger.database)[:SHOWN_ADMINISTRATORS]))
+    return ModelAdvice(names=format_list(admins, "or", locale=get_locale()))
 
 
 def make_shelf(conversation_id: int, messages: Sequence[StoredMessage], readable: Readable) -> Shelf:
