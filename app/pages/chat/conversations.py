@@ -118,7 +118,8 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
     choices = _choices(messages, readable)
     usable = usable_assistants(readable)
     assistant, is_closed = _assistant(messages, usable)
-    picker, status = _make_picker(readable, choices), _status(readable, choices.datasets, assistant, shown and shown.id)
+    picker = _make_picker(readable, choices)
+    status = _status(readable, choices.datasets, assistant, shown.id if shown else None)
     is_indexed = all(each.state in ("ready", "empty") for each in picker.all)
     return render_template(
         "braid/chat.html",
