@@ -17,6 +17,7 @@ from braid.core.chat.quoting.candidates import (
     nothing_around,
 )
 from braid.core.chat.quoting.featured import (
+    LEFT_OUT,
     MOST_CHARS,
     feature,
     feature_list,
@@ -239,7 +240,8 @@ def quoted_text(lead: str, asked: Asked, shown: Sequence[Featured], names: Mappi
     for each in others:
         named = f"{one_line(name)}: " if (name := names.get(each.citation)) else ""
         items = (LIST_MARK.sub("", line) for line in each.text[each.start : each.end].split("\n"))
-        lines.append(f"- {named}{' '.join(items)} {mark(each.citation)}")
+        sign = LEFT_OUT if each.start == len(LEFT_OUT) and each.text.startswith(LEFT_OUT) else ""
+        lines.append(f"- {named}{sign}{' '.join(items)} {mark(each.citation)}")
     return "\n".join(lines)
 
 

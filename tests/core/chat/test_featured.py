@@ -724,3 +724,11 @@ def test_the_item_that_answers_is_among_the_first_lines() -> None:
 def test_an_item_that_points_back_is_not_cut_from_the_beginning_of_its_list() -> None:
     text = "1. この薬は効く。\n2. 寝る前に飲む。\n\n飲んだ後は自動車の運転をしないでください。"
     assert texts("飲んだ後に自動車の運転をしてもよいですか", text)[0] == text.replace("\n\n", "\n")
+
+
+def test_a_later_step_below_also_has_a_sign_before_it_where_the_first_ones_are_not_shown() -> None:
+    gasket = passage("The gasket of the pump is changed every year by the owner of the pump.")
+    for first, sign in ((f"1. Open it. {'It is long. ' * 80}", "- … The"), ("1. Open it.", "- Open it. The")):
+        steps = passage(f"{first}\n2. The gasket of the pump is changed in March.\n3. It is done.", 2)
+        text = answer("When is the gasket of the pump changed?", gasket, steps).text
+        assert sign in text
