@@ -18,6 +18,7 @@ from braid.core.chat.quoting.candidates import (
     nothing_around,
 )
 from braid.core.chat.quoting.featured import (
+    LEFT_OUT,
     MOST_CHARS,
     feature,
     feature_list,
@@ -249,7 +250,8 @@ def quoted_text(lead: str, asked: Asked, shown: Sequence[Featured], names: Mappi
     for each in others:
         named = f"{one_line(name)}: " if (name := names.get(each.citation)) else ""
         items = (LIST_MARK.sub("", line) for line in each.text[each.start : each.end].split("\n"))
-        lines.append(f"- {named}{' '.join(items)} {mark(each.citation)}")
+        sign = LEFT_OUT if each.start == len(LEFT_OUT) and each.text.startswith(LEFT_OUT) else ""
+        lines.append(f"- {named}{sign}{' '.join(items)} {mark(each.citation)}")
     return "\n".join(lines)
 
 
@@ -369,8 +371,10 @@ class _Chooser:
         best = 0.0
         for score, each in sorted(scored, key=lambda pair: -pair[0]):
             enough = 0.0 if self.asked.wanted.comparison else LEAST_OF_BEST * best
-            if len(chosen) == MOST_SHOWN or not score or (score < enough and not each.is_section):
+            if len(chosen) == MOST_SHOWN or not score:
                 break
+            if score < enough and not each.is_section and not self._says_later(each, chosen):
+                continue
             is_padding = bool(enough) and self.answers(chosen[0]) and not self.answers(each)
             if self._is_another(each, chosen) and not is_padding:
                 chosen.append(each)
@@ -402,9 +406,17 @@ class _Chooser:
     def _is_another(self, each: Candidate, chosen: Sequence[Candidate]) -> bool:
         """Return whether a candidate is of a passage that has none yet; in comparisons, of another document."""
         if not self.asked.wanted.comparison:
-            return all(each.number != one.number and each.text != one.text for one in chosen)
+            is_new = all(each.number != one.number and each.text != one.text for one in chosen)
+            return is_new or self._says_later(each, chosen)
         documents = {self.citations[one.number].passage.document_id for one in chosen}
         return self.citations[each.number].passage.document_id not in documents
+
+    def _says_later(self, each: Candidate, chosen: Sequence[Candidate]) -> bool:
+        """Return whether a candidate has the kind of answer that is asked for in a later mail of the one thread that is
+        quoted: what an earlier one says may no longer hold.
+        """
+        is_later = len(chosen) == 1 and each.number == chosen[0].number and each.later < chosen[0].later
+        return is_later and self.asked.wanted.kinds_in(each.text) > 0 and self.answers(each)
 
     def _words(self, each: Candidate) -> float:
         """Return the share of the question's words that a candidate has, and, less, what is around it."""

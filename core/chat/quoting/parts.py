@@ -34,8 +34,6 @@ _NAME = rf"(?:({_WHO})|{_SUBJECT}|Date|Sent|Cc|Bcc|Reply-To|日時|送信日時|
 _HEAD_LINE = re.compile(rf"[ \t>*]*{_NAME}", re.IGNORECASE)
 """A line of a mail's head, by the names that mail programs write; its group is whose it is."""
 _SUBJECT_IN = re.compile(rf"(?:{_SUBJECT})\**[ \t]*[:：]\s*(.*?)(?=$|\s+\**{_NAME})", re.IGNORECASE)
-_OF_MAIL = re.compile(rf"[ \t>*]*(?:{_SUBJECT})\**[ \t]*[:：]|@", re.IGNORECASE)
-"""What the head of a mail has, and the lines of a journey have not."""
 _ENDS = re.compile(r"[.!?…。！？｡．:：;；][」』）】〕〉》”’\"')\]*_]*$")
 _CJK = f"[{KANA}{HAN}、。「」『』（）！？：；・，．]"
 _HAS_CJK = re.compile(f"[{KANA}{HAN}\uac00-\ud7a3]")
@@ -163,8 +161,9 @@ def parts_of(text: str, headings: Sequence[str] = ()) -> list[TextPart]:
     is_mail = False
     for paragraph in _PARAGRAPH.split(text):
         is_below = bool(blocks) and blocks[-1][0] == "head"
-        blocks += _blocks(paragraph, known, contents, is_mail=is_mail, is_below_head=is_below)
-        is_mail = is_mail or any(kind == "head" for kind, _, _ in blocks)
+        more = list(_blocks(paragraph, known, contents, is_mail=is_mail, is_below_head=is_below))
+        is_mail = is_mail or any(kind == "head" for kind, _, _ in more)
+        blocks += more
     found: list[TextPart] = []
     before = ""
     for number, (kind, mark, lines) in enumerate(blocks):
@@ -258,8 +257,9 @@ def _heads(lines: Sequence[str]) -> frozenset[int]:
         if _HEAD_LINE.match(line) or (run and line[:1].isspace() and line.strip()):
             run.append(at)
             continue
-        is_head = any((match := _HEAD_LINE.match(lines[n])) and match[1] for n in run)
-        if is_head and len(run) > 1 and any(_OF_MAIL.search(lines[n]) for n in run):
+        text = " ".join(" ".join(lines[n] for n in run).split())
+        names = any((match := _HEAD_LINE.match(lines[n])) and match[1] for n in run)
+        if names and len(run) > 1 and ("@" in text or _SUBJECT_IN.search(text)):  # a journey has From and To as well
             found += run
         run = []
     return frozenset(found)

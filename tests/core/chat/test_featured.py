@@ -805,3 +805,33 @@ def test_why_is_answered_by_the_reason_behind_what_it_is_the_reason_of(question:
 def test_an_exception_answers_where_it_has_what_is_asked_about(question: str, text: str, main: str) -> None:
     shown = answer(question, passage(text)).shown[0]
     assert shown.text[shown.start : shown.end] == main
+
+
+def test_a_later_step_below_also_has_a_sign_before_it_where_the_first_ones_are_not_shown() -> None:
+    gasket = passage("The gasket of the pump is changed every year by the owner of the pump.")
+    for first, sign in ((f"1. Open it. {'It is long. ' * 80}", "- … The"), ("1. Open it.", "- Open it. The")):
+        steps = passage(f"{first}\n2. The gasket of the pump is changed in March.\n3. It is done.", 2)
+        text = answer("When is the gasket of the pump changed?", gasket, steps).text
+        assert sign in text
+
+
+def test_an_earlier_mail_that_answers_best_is_quoted_with_what_a_later_one_says() -> None:
+    thread = (
+        "From: Ann\nTo: Ben\nDate: 3 March 2026 09:12\nSubject: The machine\n\nHi Ben,\n"
+        "the testing machine of hall 4 is delivered on 11 May, as agreed.\nAnn\n\n"
+        "From: Ben\nTo: Ann\nDate: 4 March 2026 09:12\nSubject: Re: The machine\n\nHi Ann,\n"
+        "that is too late. The hall is cold.\nBen\n\n"
+        "From: Ann\nTo: Ben\nDate: 5 March 2026 14:05\nSubject: Re: The machine\n\nHi Ben,\n"
+        "it comes on 24 April. We pay for it.\nAnn"
+    )
+    shown = answer("When is the testing machine of hall 4 delivered?", passage(thread)).shown
+    assert [each.text[each.start : each.end] for each in shown] == [
+        "the testing machine of hall 4 is delivered on 11 May, as agreed.",
+        "it comes on 24 April.",
+    ]
+
+
+@pytest.mark.parametrize("gap", ["\n", "\n\n"])
+def test_the_title_of_a_document_is_not_read_into_its_first_sentence(gap: str) -> None:
+    rules = f"出張旅費規程{gap}本規程は、従業員が出張する場合の旅費について定める。"
+    assert texts("本規程は何について定めますか", rules)[0] == "本規程は、従業員が出張する場合の旅費について定める。"
