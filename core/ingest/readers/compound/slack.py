@@ -26,8 +26,10 @@ def names_of(content: bytes) -> dict[str, str]:
 def messages(content: bytes, channel: str, names: Mapping[str, str]) -> Iterator[Section]:
     """Yield the messages of a day; none for what is no list of messages."""
     for message in _objects(content):
-        files = message.get("files") or []
-        attached = [str(each.get("name") or "") for each in files if isinstance(each, dict)]
+        files = message.get("files")
+        attached = [
+            str(each.get("name") or "") for each in (files if isinstance(files, list) else []) if isinstance(each, dict)
+        ]
         text = "\n".join(filter(None, (_said(str(message.get("text") or ""), names), *attached)))
         moment = _moment(str(message.get("ts") or ""))
         if text and moment and message.get("subtype") not in _LEFT_OUT:

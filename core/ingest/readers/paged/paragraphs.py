@@ -257,7 +257,7 @@ def _is_one_korean_word(first: str, second: str, words: Words) -> bool:
         return False
     if not _HANGUL.match(first[-1]):
         return first[-1].isalnum() and _PARTICLE.match(second) is not None
-    if first + second in words:
+    if first + second in words or second in ("다.", "다!", "다?"):
         return True
     if first in words and second in words:
         return False
