@@ -258,7 +258,7 @@ class Conversation:
         query = turn.question.query
         weights = self._finder.term_weights(turn).of_text(without_asking(query))
         answers = [each.text for each in turn.request.history if each.role == "assistant"]
-        asked = Asked(query, weights, language).going_on(turn.question.text, turn.question.own, answers)
+        asked = Asked(query, weights, language).going_on(turn.question.text, turn.question.own, answers, analyzer)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
             is_lost = turn.whole is None and refers_to_nothing(turn.question.text, turn.request.history, analyzer)

@@ -24,6 +24,8 @@ LEAST_HEADED = 0.5
 """Least likeness of a question and a heading for the heading to count as what is asked."""
 EARLIER_WEIGHT = 0.3
 """Weight of a term of earlier questions, relative to those of the follow-up itself."""
+LEAST_QUOTED = 6
+"""Fewest characters of a sentence that is taken for quoted where an answer has it."""
 MOST_ANSWERS = 12
 """Earlier answers in which a sentence is looked for."""
 _MARKS = re.compile(r"\[\d+\]|[\s*\\]+")
@@ -51,14 +53,25 @@ class Asked:
     """Of a follow-up the first term of each word that it has itself."""
     quoted: str = ""
     """Of a follow-up the last answers, bare."""
+    last: str = ""
+    """Of a follow-up the last answer, bare."""
+    new: tuple[frozenset[str], ...] = ()
+    """Of a follow-up the terms of each word that the last answer has not."""
+    earlier: frozenset[str] = NO_TERMS
+    """Of a follow-up the terms of earlier questions."""
 
-    def going_on(self, question: str, own: Mapping[str, frozenset[str]], answers: Sequence[str]) -> Asked:
+    def going_on(
+        self, question: str, own: Mapping[str, frozenset[str]], answers: Sequence[str], analyzer: Analyzer
+    ) -> Asked:
         """Return the question as one that goes on from answers: its own terms, by the first of each word, weigh more
         than those of earlier questions.
         """
         terms = frozenset[str]().union(*own.values())
         if terms.isdisjoint(self.weights):
             return self
+        last = bare(answers[-1]) if answers else ""
+        words = [_telling(first, of_word) for first, of_word in own.items()]
+        told = frozenset(analyzer.tokens(answers[-1])) if answers else NO_TERMS
         weights = {term: weight * (1.0 if term in terms else EARLIER_WEIGHT) for term, weight in self.weights.items()}
         return replace(
             self,
@@ -66,6 +79,9 @@ class Asked:
             question=question,
             own=frozenset(own),
             quoted=bare("\n".join(answers[-MOST_ANSWERS:])),
+            last=last,
+            new=tuple(word for word in words if not has_word(word, told)),
+            earlier=_content(self.weights.keys() - terms) if self.weights.keys() - terms else NO_TERMS,
         )
 
     def share_of(self, terms: frozenset[str]) -> float:
@@ -86,6 +102,11 @@ class Asked:
         if not self.own or not self.quoted or bare(each.text) not in self.quoted:
             return 1.0
         return len(self.own & (each.terms | each.heading)) / len(self.own)
+
+    def place_in_last(self, each: Candidate) -> int:
+        """Return where the last answer quotes a candidate; -1 where it does not."""
+        text = bare(each.text)
+        return self.last.find(text) if len(text) >= LEAST_QUOTED else -1
 
     @lazy
     def wanted(self) -> Wanted:
@@ -220,6 +241,21 @@ class CandidateReader:
     def _said(self, column: str) -> float:
         """Return the number of letters of a column's name that the question has, of a script without spaces."""
         return len(column) if column and not column.isascii() and column in self.asked.text else 0.0
+
+
+def has_word(word: frozenset[str], terms: Collection[str]) -> bool:
+    """Return whether terms have a word: half of the terms by which it is told from others."""
+    return 2 * len(word & frozenset(terms)) >= len(word)
+
+
+def _telling(first: str, terms: frozenset[str]) -> frozenset[str]:
+    """Return the terms by which a word is told from others: its first one, or the pairs of signs of one without spaces.
+
+    >>> sorted(_telling("大", frozenset(("大", "阪", "大阪")))), sorted(_telling("tokyo", frozenset(("tokyo",))))
+    (['大阪'], ['tokyo'])
+    """
+    pairs = frozenset(term for term in terms if len(term) > 1)
+    return pairs if pairs and (len(first) == 1 or _KANA.search(first)) else frozenset((first,))
 
 
 def bare(text: str) -> str:
