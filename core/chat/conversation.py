@@ -21,7 +21,7 @@ from braid.core.chat.asking.other_languages import other_languages
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
 from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, LookupLimits
-from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
+from braid.core.chat.lookups.quoted import are_columns, quotable_citations, quote_parts
 from braid.core.chat.marks import marked
 from braid.core.chat.query_writing import normalize_question, write_query
 from braid.core.chat.quoting.candidates import Asked
@@ -290,6 +290,8 @@ class Conversation:
                 return foreign
             citations = quotable_citations(citations, len(search.hits), asked, analyzer)
             covered = best_coverage(weights, citations, analyzer)
+            if are_columns(turn.found.parts, citations, analyzer):  # a table of both things is there
+                covered = max(covered, ABSENT_COVERAGE)
             if asked.own:  # nothing is said to be absent for want of the words of earlier questions
                 own = weigh(frozenset().union(*turn.question.own.values()))
                 covered = max(covered, min(best_coverage(own, citations, analyzer), ABSENT_COVERAGE))

@@ -229,14 +229,18 @@ class CandidateReader:
             if position
         }
         best = max(scores.values(), default=0.0)
-        named = (
-            [position for position, score in scores.items() if score == best and row.cells[position]] if best else []
-        )
+        whole = self.named_columns(row)
+        named = whole if len(whole) > 1 else [at for at, score in scores.items() if score == best > 0 and row.cells[at]]
         positions = named or range(1, len(row.cells))
         columns = self.terms(" ".join(row.columns[position] for position in named))
         value = " ".join(row.cells[position] for position in positions)
         text = row.quote(positions)
         return Candidate(number, text, own | columns, heading, value=value or row.text, name=name, is_named=bool(named))
+
+    def named_columns(self, row: QuotedRow) -> list[int]:
+        """Return the columns of a row, but for the first one, whose whole names the question has: D450 and D460."""
+        named = [(at, self.terms(column)) for at, column in enumerate(row.columns[: len(row.cells)]) if at]
+        return [at for at, terms in named if terms and terms <= self.asked.weights.keys() and row.cells[at]]
 
     def _said(self, column: str) -> float:
         """Return the number of letters of a column's name that the question has, of a script without spaces."""

@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks.hard_questions import DOCUMENTS
 from braid.core.chat.citations import Citation
+from braid.core.chat.lookups.further import QuotedPart
+from braid.core.chat.lookups.quoted import quote_parts
 from braid.core.chat.marks import MARKS
 from braid.core.chat.quoting.candidates import Around, Asked, nothing_around
 from braid.core.chat.quoting.extractive import Extract, extract
@@ -683,3 +685,40 @@ def test_a_follow_up_that_another_document_answers_is_answered_by_it_and_said_to
     last, other = "The pump costs 140 EUR.", "The drill costs 90 EUR."
     found = follow_up("And the drill?", "drill", "costs", f"{last} [1]", passage(last, 1), passage(other, 2))
     assert (found.shown[0].text, found.is_weak) == (other, True)
+
+
+TWO_THINGS = [
+    (
+        "How loud is the D460 compared to the D450?",
+        "",
+        "D450",
+        "D460",
+        ("Height", "82 cm", "85 cm"),
+        ("Noise", "44 dB", "41 dB"),
+    ),
+    (
+        "KR-55とKR-100ではどちらが重いですか",
+        "項目",
+        "KR-55",
+        "KR-100",
+        ("容量", "1.0 L", "1.8 L"),
+        ("質量", "4.2 kg", "5.6 kg"),
+    ),
+    ("P7하고 P9 중에 어느 게 더 조용해요?", "항목", "P7", "P9", ("면적", "49 m²", "60 m²"), ("소음", "21 dB", "24 dB")),
+]
+
+
+@pytest.mark.parametrize(("question", "head", "one", "two", "first", "second"), TWO_THINGS)
+def test_two_columns_are_compared_in_the_row_that_is_meant(
+    question: str, head: str, one: str, two: str, first: tuple[str, ...], second: tuple[str, ...]
+) -> None:
+    rows = ((head, one, two), ("---",) * 3, first, second)
+    table = passage("\n".join(f"| {' | '.join(row)} |" for row in rows))
+    citations = [Citation(1, table, table.text)]
+    asked = Asked(question, dict.fromkeys(ANALYZER.tokens(question), 1.0), question_language(question))
+    parts = [QuotedPart(("1",), frozenset(ANALYZER.tokens(each)), each) for each in (f"{one} ?", f"{two} ?")]
+    assert (
+        quote_parts(parts, asked, citations, ANALYZER, lambda terms: dict.fromkeys(terms, 1.0), nothing_around) is None
+    )
+    found = extract(asked, citations, ANALYZER, match="strong")
+    assert found.shown[0].text == f"{second[0]} · {one}: {second[1]} · {two}: {second[2]}"
