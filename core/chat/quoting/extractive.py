@@ -189,10 +189,10 @@ class _Followed:
 
 def _followed(asked: Asked, candidates: Sequence[Candidate], citations: Mapping[int, Citation]) -> _Followed:
     """Return what the last answer's document says of the words that are new in a follow-up. Where it has none of them,
-    that is all of it, unless another document has all of them beside a word of the earlier questions.
+    that is all of it, unless another document has one beside a word of the earlier questions. A year is another version.
     """
     places = {each.number: at for each in reversed(candidates) if (at := asked.place_in_last(each)) >= 0}
-    if not asked.new or not places:
+    if not asked.new or not places or years_in(asked.question):
         return _Followed()
     document = citations[min(places, key=places.__getitem__)].passage.document_id
     told = [each.terms | each.heading for each in candidates]
@@ -200,7 +200,7 @@ def _followed(asked: Asked, candidates: Sequence[Candidate], citations: Mapping[
     own = [citations[each.number].passage.document_id == document for each in candidates]
     most = max(count for count, is_own in zip(counts, own, strict=True) if is_own)
     is_elsewhere = any(
-        count > most and (most or (count == len(asked.new) and not asked.earlier.isdisjoint(terms)))
+        count > most and (most or not asked.earlier.isdisjoint(terms))
         for count, terms in zip(counts, told, strict=True)
     )
     rated = zip(candidates, counts, own, strict=True)

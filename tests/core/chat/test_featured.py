@@ -722,3 +722,10 @@ def test_two_columns_are_compared_in_the_row_that_is_meant(
     )
     found = extract(asked, citations, ANALYZER, match="strong")
     assert found.shown[0].text == f"{second[0]} · {one}: {second[1]} · {two}: {second[2]}"
+
+
+def test_a_follow_up_about_another_year_is_answered_by_the_version_of_that_year() -> None:
+    last, other = "The limit is 90 EUR.", "The limit is 125 EUR."
+    old, new = passage(last, 1, title="Travel policy 2023"), passage(other, 2, title="Travel policy 2025")
+    found = follow_up("And in 2025?", "2025", "limit", f"{last} [1]", old, new)
+    assert (found.shown[0].text, found.found, found.is_weak) == (other, True, False)
