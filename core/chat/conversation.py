@@ -21,7 +21,7 @@ from braid.core.chat.asking.other_languages import other_languages
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
 from braid.core.chat.lookups.lookup import DEFAULT_LIMITS, LookupLimits
-from braid.core.chat.lookups.quoted import quotable_citations, quote_parts
+from braid.core.chat.lookups.quoted import are_columns, quotable_citations, quote_parts
 from braid.core.chat.marks import marked
 from braid.core.chat.query_writing import normalize_question, write_query
 from braid.core.chat.quoting.candidates import Asked
@@ -258,7 +258,7 @@ class Conversation:
         query = turn.question.query
         weights = self._finder.term_weights(turn).of_text(without_asking(query))
         answers = [each.text for each in turn.request.history if each.role == "assistant"]
-        asked = Asked(query, weights, language).going_on(turn.question.text, turn.question.own, answers)
+        asked = Asked(query, weights, language).going_on(turn.question.text, turn.question.own, answers, analyzer)
 
         asked_back = Extract(say("refers_to_nothing", language), False, asks_back=True)
 
@@ -292,6 +292,8 @@ class Conversation:
                 return foreign
             citations = quotable_citations(citations, len(search.hits), asked, analyzer)
             covered = best_coverage(weights, citations, analyzer)
+            if are_columns(turn.found.parts, citations, analyzer):  # a table of both things is there
+                covered = max(covered, ABSENT_COVERAGE)
             if asked.own:  # nothing is said to be absent for want of the words of earlier questions
                 own = weigh(frozenset().union(*turn.question.own.values()))
                 covered = max(covered, min(best_coverage(own, citations, analyzer), ABSENT_COVERAGE))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from braid.core.chat.asking.items import Item, begins_sentence, item_meant, without_ordinal
 from braid.core.chat.quoting.onward import goes_on
-from braid.core.chat.quoting.wanted import Wanted
+from braid.core.chat.quoting.wanted import Wanted, without_asking
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.identifiers import is_identifier
 from braid.core.text.normalization import normalize
@@ -57,6 +57,10 @@ _REQUEST = re.compile(
 )
 _VERB = re.compile(f"(?<=[をがに])(?!(?:する|して|した|なる|なり|なっ|ある|あり|あっ|いる|つい))[{HIRAGANA}]{{3,}}")
 """A verb of Japanese without a kanji, which is no word of the question otherwise."""
+_HOW_MANY = re.compile(r"(?<![가-힣])몇 ?[가-힣]*")
+"""What asks for a number in Korean, with what is counted: 몇 시, 몇시인가요."""
+_KANA_TOPIC = re.compile(rf"(?:では|じゃあ|それなら)?[、\s]*([{HIRAGANA}]{{3,20}}?)(?:は|って|も)[?？。\s]*")
+"""A short follow-up with a topic that has no kanji: おこづかいは？"""
 _BESIDE = "zyx"
 """A word beside which stop words are left out."""
 _CAPITAL = re.compile(r"[A-Z\u00c0-\u00de][^\W\d_]")
@@ -103,7 +107,7 @@ def complete(question: str, earlier: Sequence[str], analyzer: Analyzer, idf: Idf
         return FollowUp(question)
     if item := item_meant(question, earlier[-1], answered):
         return _of_item(question, earlier[-1], item, analyzer)
-    own = content_words(question, analyzer)
+    own = content_words(_HOW_MANY.sub(" ", question), analyzer)
     if not _refers_back(question, own):
         return FollowUp(question)
     own_terms = frozenset[str]().union(*own.values())
@@ -115,7 +119,7 @@ def complete(question: str, earlier: Sequence[str], analyzer: Analyzer, idf: Idf
     new = [terms for terms in weights if not terms & own_terms]
     best = sorted(new, key=lambda terms: (terms not in named, -weights[terms], spelling[terms]))[:CONTEXT_WORDS]
     context = tuple(spelling[terms] for terms in best)
-    return FollowUp(question, context, own_terms=_by_first(_saying_words(question, analyzer), analyzer))
+    return FollowUp(question, context, own_terms=_own_terms(question, analyzer))
 
 
 def _of_item(question: str, asked: str, item: Item, analyzer: Analyzer) -> FollowUp:
@@ -151,6 +155,19 @@ def _is_name(word: str, text: str) -> bool:
 def _saying_words(text: str, analyzer: Analyzer) -> dict[str, frozenset[str]]:
     """Return the content words of a text without those of a request."""
     return {word: terms for word, terms in content_words(text, analyzer).items() if not _REQUEST.fullmatch(word)}
+
+
+def _own_terms(question: str, analyzer: Analyzer) -> dict[str, frozenset[str]]:
+    """Return the terms of a follow-up's own words by the first of each, of a topic in hiragana, too."""
+    if words := _saying_words(_HOW_MANY.sub(" ", question), analyzer):
+        return _by_first(words, analyzer)
+    topic = _KANA_TOPIC.fullmatch(normalize(question))
+    if topic is None or _REFERS_BACK.search(topic[1]):
+        return {}
+    if without_asking(beside := f"{_BESIDE} {topic[1]}") != beside:
+        return {}
+    terms = analyzer.tokens(topic[1])
+    return {terms[0]: frozenset(terms)} if terms else {}
 
 
 def _by_first(words: Mapping[str, frozenset[str]], analyzer: Analyzer) -> dict[str, frozenset[str]]:

@@ -9,6 +9,7 @@ from braid.core.chat.citations import Citation, Featured
 from braid.core.chat.lookups.further import QuotedPart, terms_of
 from braid.core.chat.quoting.candidates import Around, Asked
 from braid.core.chat.quoting.extractive import Extract, extract, quoted_text
+from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
 
@@ -32,7 +33,11 @@ def quote_parts(
     weigh: Weigh,
     around: Around,
 ) -> Extract | None:
-    """Return an answer that quotes one passage for each part, the first part first; None where that part has none."""
+    """Return an answer that quotes one passage for each part, the first part first; None where that part has none, or
+    where two parts are columns of one table, of which one row has both.
+    """
+    if are_columns(parts, citations, analyzer):
+        return None
     by_id = {citation.passage.chunk_id: citation for citation in citations}
     shown: list[Featured] = []
     for part in parts:
@@ -47,3 +52,13 @@ def quote_parts(
     featured = len(shown) if all(part.text for part in parts) else 1
     text = quoted_text(say("extractive", asked.language), asked, shown, {}, featured=featured)
     return Extract(text, True, tuple(shown)) if shown else None
+
+
+def are_columns(parts: Sequence[QuotedPart], citations: Sequence[Citation], analyzer: Analyzer) -> bool:
+    """Return whether a table has a column for each of two things, by the words that one has and not the other."""
+    if len(parts) < 2 or not all(part.text for part in parts):
+        return False
+    names = parts[0].terms - parts[1].terms, parts[1].terms - parts[0].terms
+    headers = {row.columns for citation in citations for row in split_tables(citation.text)[1]}
+    columns = [[frozenset(analyzer.tokens(name)) for name in header[1:] if name] for header in headers]
+    return all(names) and any(all(any(name <= one for one in each) for name in names) for each in columns)

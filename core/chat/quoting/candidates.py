@@ -32,6 +32,8 @@ LEAST_HEADED = 0.5
 """Least likeness of a question and a heading for the heading to count as what is asked."""
 EARLIER_WEIGHT = 0.3
 """Weight of a term of earlier questions, relative to those of the follow-up itself."""
+LEAST_QUOTED = 6
+"""Fewest characters of a sentence that is taken for quoted where an answer has it."""
 MOST_ANSWERS = 12
 """Earlier answers in which a sentence is looked for."""
 _MARKS = re.compile(r"\[\d+\]|[\s*\\]+")
@@ -59,14 +61,25 @@ class Asked:
     """Of a follow-up the first term of each word that it has itself."""
     quoted: str = ""
     """Of a follow-up the last answers, bare."""
+    last: str = ""
+    """Of a follow-up the last answer, bare."""
+    new: tuple[frozenset[str], ...] = ()
+    """Of a follow-up the terms of each word that the last answer has not."""
+    earlier: frozenset[str] = NO_TERMS
+    """Of a follow-up the terms of earlier questions."""
 
-    def going_on(self, question: str, own: Mapping[str, frozenset[str]], answers: Sequence[str]) -> Asked:
+    def going_on(
+        self, question: str, own: Mapping[str, frozenset[str]], answers: Sequence[str], analyzer: Analyzer
+    ) -> Asked:
         """Return the question as one that goes on from answers: its own terms, by the first of each word, weigh more
         than those of earlier questions.
         """
         terms = frozenset[str]().union(*own.values())
         if terms.isdisjoint(self.weights):
             return self
+        last = bare(answers[-1]) if answers else ""
+        words = [_telling(first, of_word) for first, of_word in own.items()]
+        told = frozenset(analyzer.tokens(answers[-1])) if answers else NO_TERMS
         weights = {term: weight * (1.0 if term in terms else EARLIER_WEIGHT) for term, weight in self.weights.items()}
         return replace(
             self,
@@ -74,6 +87,9 @@ class Asked:
             question=question,
             own=frozenset(own),
             quoted=bare("\n".join(answers[-MOST_ANSWERS:])),
+            last=last,
+            new=tuple(word for word in words if not has_word(word, told)),
+            earlier=_content(self.weights.keys() - terms) if self.weights.keys() - terms else NO_TERMS,
         )
 
     def share_of(self, terms: frozenset[str]) -> float:
@@ -94,6 +110,11 @@ class Asked:
         if not self.own or not self.quoted or bare(each.text) not in self.quoted:
             return 1.0
         return len(self.own & (each.terms | each.heading)) / len(self.own)
+
+    def place_in_last(self, each: Candidate) -> int:
+        """Return where the last answer quotes a candidate; -1 where it does not."""
+        text = bare(each.text)
+        return self.last.find(text) if len(text) >= LEAST_QUOTED else -1
 
     @lazy
     def wanted(self) -> Wanted:
@@ -237,14 +258,18 @@ class CandidateReader:
             if position
         }
         best = max(scores.values(), default=0.0)
-        named = (
-            [position for position, score in scores.items() if score == best and row.cells[position]] if best else []
-        )
+        whole = self.named_columns(row)
+        named = whole if len(whole) > 1 else [at for at, score in scores.items() if score == best > 0 and row.cells[at]]
         positions = named or range(1, len(row.cells))
         columns = self.terms(" ".join(row.columns[position] for position in named))
         value = " ".join(row.cells[position] for position in positions)
         text = row.quote(positions)
         return Candidate(number, text, own | columns, heading, value=value or row.text, name=name, is_named=bool(named))
+
+    def named_columns(self, row: QuotedRow) -> list[int]:
+        """Return the columns of a row, but for the first one, whose whole names the question has: D450 and D460."""
+        named = [(at, self.terms(column)) for at, column in enumerate(row.columns[: len(row.cells)]) if at]
+        return [at for at, terms in named if terms and terms <= self.asked.weights.keys() and row.cells[at]]
 
     def _said(self, column: str) -> float:
         """Return the number of letters of a column's name that the question has, of a script without spaces."""
@@ -259,6 +284,21 @@ def _later_mails(parts: Sequence[TextPart]) -> dict[int, int]:
     is_newest_first = bool(days) and days[min(days)] > days[max(days)]
     in_order = sorted(reversed(days) if is_newest_first else days, key=days.__getitem__)
     return {at: number for number, at in enumerate(reversed(in_order))}
+
+
+def has_word(word: frozenset[str], terms: Collection[str]) -> bool:
+    """Return whether terms have a word: half of the terms by which it is told from others."""
+    return 2 * len(word & frozenset(terms)) >= len(word)
+
+
+def _telling(first: str, terms: frozenset[str]) -> frozenset[str]:
+    """Return the terms by which a word is told from others: its first one, or the pairs of signs of one without spaces.
+
+    >>> sorted(_telling("大", frozenset(("大", "阪", "大阪")))), sorted(_telling("tokyo", frozenset(("tokyo",))))
+    (['大阪'], ['tokyo'])
+    """
+    pairs = frozenset(term for term in terms if len(term) > 1)
+    return pairs if pairs and (len(first) == 1 or _KANA.search(first)) else frozenset((first,))
 
 
 def bare(text: str) -> str:

@@ -14,6 +14,7 @@ from braid.core.chat.quoting.candidates import (
     Asked,
     Candidate,
     CandidateReader,
+    has_word,
     headings_of,
     nothing_around,
 )
@@ -70,6 +71,8 @@ INTRODUCTION_FACTOR = 0.7
 """Factor of a sentence that leads to a list or to code, where no list is asked for."""
 REPEATED_FACTOR = 0.5
 """Factor of what an earlier answer has quoted and that lacks what a follow-up asks."""
+FOLLOWED_FACTOR = 2.0
+"""Factor of what the last answer's document says of a word that is new in a follow-up."""
 LEAST_OF_OWN = 0.5
 """Least share of a follow-up's own words that a sentence which was quoted before has for it to be an answer."""
 CAPTION_FACTOR = 0.4
@@ -150,7 +153,8 @@ def extract(
         return Extract("", False)
     candidates = [each for each in every if len(each.text) <= MOST_CHARS] or every
     by_number = {citation.number: citation for citation in citations}
-    chooser = _Chooser(asked, by_number, nearness, _newest_years(citations), match)
+    followed = _followed(asked, every, by_number)
+    chooser = _Chooser(asked, by_number, nearness, _newest_years(citations), match, followed.candidates)
     best = chooser.choose(candidates)
     chosen = _list_first(reader, citations, best, chooser.shares_of(candidates)) or _first_of_each(candidates)
     shown = [
@@ -173,7 +177,7 @@ def extract(
     elif asked.own_share(chosen[0]) < LEAST_OF_OWN or (not is_named and asked.lacks_kind(shown[0].text)):
         title = "related"
     else:
-        title = "weak" if match == "weak" else "extractive"
+        title = "weak" if match == "weak" or followed.is_lost else "extractive"
         title = _in_language(by_number[chosen[0].number].text) if is_foreign and match == "strong" else title
     lead = say(title, asked.language)
     if not_calculated and any(each.value for each in chosen[:1]):
@@ -185,6 +189,39 @@ def extract(
         shown = [_feature(reader, by_number[each.number], each, chooser, alone=True) for each in chosen]
     text = quoted_text(lead, asked, shown, names, featured=int(found))
     return Extract(text, found, tuple(shown), is_weak=title == "weak")
+
+
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """What of the passages a follow-up is about."""
+
+    candidates: frozenset[tuple[int, str]] = frozenset()
+    """Those of the last answer's document, by their numbers and texts."""
+    is_lost: bool = False
+    """Whether that document has nothing of the words that are new in the follow-up."""
+
+
+def _followed(asked: Asked, candidates: Sequence[Candidate], citations: Mapping[int, Citation]) -> _Followed:
+    """Return what the last answer's document says of the words that are new in a follow-up.
+
+    Where it has none of them, that is all of it, unless another document has one beside a word of the earlier
+    questions. A year is another version.
+    """
+    places = {each.number: at for each in reversed(candidates) if (at := asked.place_in_last(each)) >= 0}
+    if not asked.new or not places or years_in(asked.question):
+        return _Followed()
+    document = citations[min(places, key=places.__getitem__)].passage.document_id
+    told = [each.terms | each.heading for each in candidates]
+    counts = [sum(has_word(word, terms) for word in asked.new) for terms in told]
+    own = [citations[each.number].passage.document_id == document for each in candidates]
+    most = max(count for count, is_own in zip(counts, own, strict=True) if is_own)
+    is_elsewhere = any(
+        count > most and (most or not asked.earlier.isdisjoint(terms))
+        for count, terms in zip(counts, told, strict=True)
+    )
+    rated = zip(candidates, counts, own, strict=True)
+    of_it = frozenset((each.number, each.text) for each, count, is_own in rated if is_own and count == most)
+    return _Followed(frozenset() if is_elsewhere else of_it, not most)
 
 
 def _is_foreign(asked: Asked, quoted: str, citation: Citation) -> bool:
@@ -338,6 +375,8 @@ class _Chooser:
     newest: Mapping[str, str]
     """The newest year that documents of a title have in it, by the title without it."""
     match: Match = "strong"
+    followed: frozenset[tuple[int, str]] = frozenset()
+    """The candidates that a follow-up is about, by their numbers and texts."""
     scores: dict[str, float] = field(default_factory=dict)
     """Sentences with their scores, for those that are to be shown around the best."""
     near: dict[str, float] = field(default_factory=dict)
@@ -466,7 +505,10 @@ class _Chooser:
         factor *= CAPTION_FACTOR if each.is_caption else 1.0
         factor *= SECTION_FACTOR if each.is_section else 1.0
         factor *= OLDER_FACTOR ** min(each.later, MOST_LATER)
-        factor *= REPEATED_FACTOR if asked.own_share(each) <= LEAST_OF_OWN else 1.0
+        if (each.number, each.text) in self.followed:
+            factor *= FOLLOWED_FACTOR
+        elif asked.own_share(each) <= LEAST_OF_OWN:
+            factor *= REPEATED_FACTOR
         return factor if each.is_whole else factor * CUT_FACTOR
 
     def _version_factor(self, citation: Citation) -> float:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from braid.core.chat.citations import Citation, Featured
-from braid.core.chat.quoting.candidates import bare
+from braid.core.chat.quoting.candidates import LEAST_QUOTED, bare
 from braid.core.chat.quoting.featured import MOST_CHARS, MOST_SENTENCES, place_of, shown_of
 from braid.core.chat.quoting.parts import TextPart
 from braid.core.text.normalization import normalize
@@ -25,8 +25,6 @@ _GOES_ON = re.compile(
     r"|(?:무엇|뭐|뭘)(?:을|가)? ?(?:하나요|해요|있나요|인가요|예요)|(?:알려|보여) ?(?:주세요|줘))?",
     re.IGNORECASE,
 )
-LEAST_QUOTED = 6
-"""Fewest characters of a sentence that is taken for quoted where an answer has it."""
 
 
 def goes_on(question: str) -> bool:

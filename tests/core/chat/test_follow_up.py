@@ -100,3 +100,15 @@ def test_items_of_questions_and_answers() -> None:
     assert listed_items("- one\n- two [3]") == ["one", "two"]
     assert listed_items("1. " + "word " * 100)[0].startswith("word word")
     assert len(listed_items("1. " + "word " * 100)[0]) <= 80
+
+
+def test_a_topic_in_hiragana_is_a_word_of_the_follow_up() -> None:
+    own = followed("おこづかいは？", "林間学校の集合時間は何時？").own_terms
+    assert frozenset(ANALYZER.tokens("おこづかい")) in own.values()
+    assert not followed("なぜですか", "林間学校の集合時間は何時？").own_terms
+    assert not followed("いつまでは？", "林間学校の集合時間は何時？").own_terms
+
+
+@pytest.mark.parametrize("question", ["집합 시간은 몇시?", "집합 시간은 몇 시인가요?"])
+def test_what_asks_for_a_number_in_korean_is_no_topic(question: str) -> None:
+    assert "체험학습" in followed(question, "체험학습 참가비와 납부 기한은?", rare="체험학습").context
