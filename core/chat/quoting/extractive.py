@@ -126,8 +126,9 @@ def extract(
 ) -> Extract:
     """Feature the passage that answers best, and up to two others, each with its citation.
 
-    Where absence is claimed, no more is shown than the passages with the rarest words of the question; a weak match, and a passage that lacks the kind of answer that is asked
-    for, are said to be such, and what is neither near by meaning nor has the words of the question is only related.
+    Where absence is claimed, no more is shown than the passages with the rarest words of the question; a weak match,
+    and a passage that lacks the kind of answer that is asked for, are said to be such, and what is neither near by
+    meaning nor has the words of the question is only related.
     So is what an earlier answer has quoted where it lacks what a follow-up asks, and so are rows where
     ``not_calculated`` says why their number is not given. Passages in another script than the question cannot have its
     words: then the nearest are quoted. What is only related is shown where it is close.
