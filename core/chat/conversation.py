@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from braid.core.admission import LONGEST_S
 from braid.core.chat.answering import Answerer, AnswerTask
-from braid.core.chat.asking.follow_up import only_goes_on, refers_to_nothing
+from braid.core.chat.asking.follow_up import content_words, only_goes_on, refers_to_nothing
 from braid.core.chat.asking.other_languages import other_languages
 from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
@@ -55,6 +55,7 @@ from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.models.untrusted_text import as_data
 from braid.core.search.context import SearchModels
+from braid.core.text.normalization import normalize
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
 from braid.core.types import DEFAULTS
 
@@ -258,7 +259,11 @@ class Conversation:
         query = turn.question.query
         weights = self._finder.term_weights(turn).of_text(without_asking(query))
         answers = [each.text for each in turn.request.history if each.role == "assistant"]
-        asked = Asked(query, weights, language).going_on(turn.question.text, turn.question.own, answers, analyzer)
+        own = turn.question.own.values()
+        words = content_words(without_asking(normalize(turn.question.text if own else query)), analyzer)
+        words = {word: terms for word, terms in words.items() if not own or terms in own} or words
+        asked = Asked(query, weights, language, words=words)
+        asked = asked.going_on(turn.question.text, turn.question.own, answers, analyzer)
 
         asked_back = Extract(say("refers_to_nothing", language), False, asks_back=True)
 
@@ -295,8 +300,8 @@ class Conversation:
             if are_columns(turn.found.parts, citations, analyzer):  # a table of both things is there
                 covered = max(covered, ABSENT_COVERAGE)
             if asked.own:  # nothing is said to be absent for want of the words of earlier questions
-                own = weigh(frozenset().union(*turn.question.own.values()))
-                covered = max(covered, min(best_coverage(own, citations, analyzer), ABSENT_COVERAGE))
+                weighed = weigh(frozenset().union(*turn.question.own.values()))
+                covered = max(covered, min(best_coverage(weighed, citations, analyzer), ABSENT_COVERAGE))
             return quote(citations=citations, match=match_of(search, known[1] if known else None, covered))
 
         calculated = self._calculated(turn, language)

@@ -70,10 +70,10 @@ class Spelling:
         words = list(unknown_words(text, unknown, self.context.analyzer))
         if not 0 < len(words) <= MAX_WORDS:
             return ""
-        known = Counter(word for each in texts for word in _words_of(each))
-        if unread := [word[0] for word in words if not _nearest(word[0], known)]:
-            known.update(word for each in self._texts_with_words_like(unread) for word in _words_of(each))
-        meant = [(word, best) for word in words if (best := _nearest(word[0], known))]
+        known = Counter(word for each in texts for word in words_of(each))
+        if unread := [word[0] for word in words if not nearest(word[0], known)]:
+            known.update(word for each in self._texts_with_words_like(unread) for word in words_of(each))
+        meant = [(word, best) for word in words if (best := nearest(word[0], known))]
         if len(words) - len(meant) > len(meant) and script_of(words[0][0][0]) == LATIN:
             return ""
         pieces: list[str] = []
@@ -121,13 +121,14 @@ def unknown_words(text: str, unknown: Collection[str], analyzer: Analyzer) -> It
             yield word
 
 
-def _words_of(text: str) -> Iterator[str]:
+def words_of(text: str) -> Iterator[str]:
+    """Yield the words of a text that others may be slips of."""
     for word in _WORD.findall(text):
         if len(word) <= MAX_WORD_CHARS:
             yield word if script_of(word[0]) != LATIN else word.lower()
 
 
-def _nearest(word: str, known: Counter[str]) -> str:
+def nearest(word: str, known: Counter[str]) -> str:
     """Return the known word that the fewest slips lead to, the most frequent of these; empty where none is near."""
     stem = without_particle(word)
     if script_of(stem[0]) == KOREAN and len(stem) < LEAST_SYLLABLES:

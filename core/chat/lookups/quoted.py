@@ -43,7 +43,7 @@ def quote_parts(
     for part in parts:
         own = [by_id[chunk_id] for chunk_id in part.chunk_ids if chunk_id in by_id]
         own = [each for each in own if all(each.number != one.citation for one in shown)]
-        question = replace(asked, text=part.text or asked.text, weights=weigh(part.terms))
+        question = replace(asked, text=part.text or asked.text, weights=weigh(part.terms), words={})
         found = extract(question, own, analyzer, match="strong", around=around) if own else None
         if found and found.found:
             shown.append(found.shown[0])

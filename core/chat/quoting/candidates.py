@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
@@ -23,7 +23,7 @@ from braid.core.lru import lazy
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.contents import section_number
 from braid.core.text.dates import dates_in
-from braid.core.text.scripts import HIRAGANA, KANA
+from braid.core.text.scripts import HANGUL, HIRAGANA, KANA
 from braid.core.types import Passage
 
 _KANA = re.compile(f"[{HIRAGANA}]|^[{KANA}]$")
@@ -37,6 +37,13 @@ LEAST_QUOTED = 6
 MOST_ANSWERS = 12
 """Earlier answers in which a sentence is looked for."""
 _MARKS = re.compile(r"\[\d+\]|[\s*\\]+")
+RAREST = 0.9
+"""Least weight of a word that is one of the rarest of a question, as a part of that of the rarest."""
+CODE = re.compile(r"[A-Za-z]{1,5}-?\d[\dA-Za-z-]{0,20}|\d{1,4}(?:\.\d{1,4}){1,3}")
+HANGUL_WORD = re.compile(f"[{HANGUL}]{{2}}")
+_BEFORE_NOUN = re.compile(r"\b(?:an?|the|my|your|our|their|for|of|in|at|on|by|with|from)\s+$", re.IGNORECASE)
+_OF_NOUN = re.compile(r"..(?:[을를의]|에게|한테)$")
+_BEHIND_NOUN = re.compile(r"[はがをにのでもと]")
 LEADS = (1.0, 0.5)
 """What the first sentences below a heading have of its likeness."""
 Around = Callable[[Passage], tuple[str, str]]
@@ -67,6 +74,8 @@ class Asked:
     """Of a follow-up the terms of each word that the last answer has not."""
     earlier: frozenset[str] = NO_TERMS
     """Of a follow-up the terms of earlier questions."""
+    words: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The question's own words as it has them, each with its terms; empty where they are not known."""
 
     def going_on(
         self, question: str, own: Mapping[str, frozenset[str]], answers: Sequence[str], analyzer: Analyzer
@@ -117,6 +126,45 @@ class Asked:
         return self.last.find(text) if len(text) >= LEAST_QUOTED else -1
 
     @lazy
+    def told_by(self) -> Mapping[str, frozenset[str]]:
+        """The terms that tell where each word is: of a code the whole, of a word of Hangul, which has endings, its
+        beginning, of others what is no single sign.
+        """
+        found: dict[str, frozenset[str]] = {}
+        for word, terms in self.words.items():
+            begin = word[:2]
+            one = max(terms, key=len) if CODE.fullmatch(word) else begin if HANGUL_WORD.match(begin) else ""
+            found[word] = frozenset((one,)) if one in terms else frozenset(t for t in terms if len(t) > 1) or terms
+        return found
+
+    @lazy
+    def codes(self) -> tuple[str, ...]:
+        """Its words that are codes, such as E-104."""
+        return tuple(word for word in self.words if CODE.fullmatch(word))
+
+    @lazy
+    def rarest(self) -> tuple[str, ...]:
+        """Its codes, and its words that are about as rare as the rarest one."""
+        weight = {word: max(self.weights.get(t, 0.0) for t in terms) for word, terms in self.told_by.items()}
+        least = RAREST * max(weight.values(), default=0.0)
+        return tuple(word for word in weight if weight[word] >= least or word in self.codes)
+
+    def said_in(self, words: Collection[str], terms: frozenset[str]) -> list[str]:
+        """Return those of its words that a text with these terms has."""
+        return [word for word in words if 2 * len(self.told_by[word] & terms) > len(self.told_by[word])]
+
+    def is_noun(self, word: str) -> bool:
+        """Return whether a word of the question is a noun by what is beside it, a preposition, article or particle."""
+        at = self.text.find(word)
+        before, after = self.text[:at], self.text[at + len(word) :]
+        if HANGUL_WORD.match(word):
+            return _OF_NOUN.search(word) is not None
+        if word.isascii():  # what follows *to* is a verb, but for a plural
+            is_plural = word.endswith("s") and not word.endswith("ss") and before.endswith(" to ")
+            return is_plural or _BEFORE_NOUN.search(before) is not None
+        return len(word) > 1 or _BEHIND_NOUN.match(after) is not None
+
+    @lazy
     def wanted(self) -> Wanted:
         """What the question wants to hear."""
         return Wanted.of(self.text)
@@ -140,6 +188,8 @@ class Candidate:
     """The quoted cells of a row; empty for a sentence."""
     name: frozenset[str] = NO_TERMS
     """The terms of a row's first cell."""
+    cells: frozenset[str] = NO_TERMS
+    """The terms of all cells of a row, without the names of columns."""
     is_named: bool = False
     """Whether the question names the column of the cells."""
     is_whole: bool = True
@@ -264,7 +314,9 @@ class CandidateReader:
         columns = self.terms(" ".join(row.columns[position] for position in named))
         value = " ".join(row.cells[position] for position in positions)
         text = row.quote(positions)
-        return Candidate(number, text, own | columns, heading, value=value or row.text, name=name, is_named=bool(named))
+        return Candidate(
+            number, text, own | columns, heading, value=value or row.text, name=name, cells=own, is_named=bool(named)
+        )
 
     def named_columns(self, row: QuotedRow) -> list[int]:
         """Return the columns of a row, but for the first one, whose whole names the question has: D450 and D460."""

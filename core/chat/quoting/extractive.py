@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -28,9 +29,11 @@ from braid.core.chat.quoting.featured import (
 )
 from braid.core.chat.quoting.match import Match
 from braid.core.chat.quoting.nearness import MAX_SENTENCES, Nearness, no_nearness
-from braid.core.chat.quoting.parts import LIST_MARK, introduces, is_code
+from braid.core.chat.quoting.parts import LIST_MARK, introduces, is_code, is_readable
 from braid.core.chat.quoting.wanted import tells_validity, years_in
 from braid.core.chat.texts import TEXTS, say
+from braid.core.lru import lazy
+from braid.core.search.spelling import nearest, words_of
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import LATIN, SCRIPTS, is_written_in, main_script, question_script, text_language
 from braid.core.text.sentences import sentences
@@ -77,6 +80,10 @@ LEAST_OF_OWN = 0.5
 """Least share of a follow-up's own words that a sentence which was quoted before has for it to be an answer."""
 CAPTION_FACTOR = 0.4
 """Factor of the caption of a figure that is not asked for."""
+UNNAMED_FACTOR = 0.7
+"""Factor of a document without the rarest words of the question, where another one has one."""
+FOREIGN_FACTOR = 0.6
+"""Factor of what is in another language than the question, where a passage in its own has one of these words."""
 CUT_FACTOR = 0.8
 """Factor of a piece of a sentence that goes on in another passage."""
 YEAR_FACTOR, OTHER_YEAR_FACTOR = 1.3, 0.6
@@ -132,51 +139,54 @@ def extract(
 ) -> Extract:
     """Feature the passage that answers best, and up to two others, each with its citation.
 
-    Where absence is claimed nothing is quoted but a section whose number is asked for; a weak match, and a passage that
-    lacks the kind of answer that is asked for, are said to be such, and what is neither near by meaning nor has the
-    words of the question is only related. So is what an earlier answer has quoted where it lacks what a follow-up asks,
-    and so are rows where ``not_calculated`` says why their number is not given. Passages in another script than the
-    question cannot have its words: then the
-    nearest are quoted.
+    Where absence is claimed, no more is shown than the passages with the rarest words of the question, but for a
+    section whose number is asked for; a weak match, and a passage that lacks the kind of answer that is asked for, are
+    said to be such, and what is neither near by meaning nor has the words of the question is only related.
+    So is what an earlier answer has quoted where it lacks what a follow-up asks, and so are rows where
+    ``not_calculated`` says why their number is not given. Passages in another script than the question cannot have its
+    words: then the nearest are quoted. What is only related is shown where it is close.
     """
     script = main_script(" ".join(asked.weights))
     comparable = any(is_written_in(script, citation.text) for citation in citations)
-    if match == "absent" and comparable and not asked.wanted.sections:
-        return Extract("", False)
     citations = [each for each in citations if each.passage.chunk_kind != "contents"]
     asked = _without_versions(asked, citations)
     reader = CandidateReader(asked, analyzer, around)
+    match = "strong" if _has_section(reader, citations) else match
+    having = _having(asked, citations, analyzer)
+    is_absent = match == "absent" and comparable
+    if is_absent and not any(having.values()):
+        asked, having = _as_meant(asked, citations, analyzer)
+    if is_absent:
+        citations = [each for each in citations if having[each.number]]
+    reader = CandidateReader(asked, analyzer, around)
     every = reader.candidates(citations)
-    if any(each.is_section for each in every):
-        match = "strong"  # its number is its name
-    elif match == "absent" and comparable:
-        return Extract("", False)
     candidates = [each for each in every if len(each.text) <= MOST_CHARS] or every
+    if not candidates:
+        return Extract("", False)
     by_number = {citation.number: citation for citation in citations}
     followed = _followed(asked, every, by_number)
-    chooser = _Chooser(asked, by_number, nearness, _newest_years(citations), match, followed.candidates)
+    chooser = _Chooser(asked, by_number, nearness, _newest_years(citations), match, followed.candidates, having)
     best = chooser.choose(candidates)
     chosen = _list_first(reader, citations, best, chooser.shares_of(candidates)) or _first_of_each(candidates)
+    chosen = [each for each in chosen if chooser.goes_with(each, chosen[0])]
     shown = [
         _feature(reader, by_number[each.number], each, chooser, alone=bool(at))
         for at, each in enumerate(chosen[:MOST_SHOWN])
     ]
-    if not shown:
-        return Extract("", False)
     is_named, told = chosen[0].is_named, reader.terms(shown[0].text)
     is_far = not any(chooser.answers(each, told) for each in (*best[:1], chosen[0]))
     is_foreign = _is_foreign(asked, shown[0].text, by_number[chosen[0].number])
     if match == "absent" and not is_foreign:
-        if main_script(shown[0].text):
-            return Extract("", False)
+        is_absent |= bool(main_script(shown[0].text))
         match = "weak"  # nothing could be compared in a passage without letters
-    if is_far:
+    if is_absent or is_far or chooser.lacks_name(chosen[0]):
         title = "related"
     elif is_foreign and not comparable:
         title = _in_language(by_number[chosen[0].number].text)
     elif asked.own_share(chosen[0]) < LEAST_OF_OWN or (not is_named and asked.lacks_kind(shown[0].text)):
         title = "related"
     else:
+        match = chooser.judged(match, chosen[0], told)
         title = "weak" if match == "weak" or followed.is_lost else "extractive"
         title = _in_language(by_number[chosen[0].number].text) if is_foreign and match == "strong" else title
     lead = say(title, asked.language)
@@ -184,8 +194,11 @@ def extract(
         title, lead = "related", not_calculated
     names = {each.citation: by_number[each.citation].passage.title for each in shown} if asked.wanted.comparison else {}
     found = title != "related"
-    if not found:  # those in the question's own language first
-        chosen = sorted(chosen[:MOST_SHOWN], key=lambda each: _is_foreign(asked, each.text, by_number[each.number]))
+    if not found and not not_calculated:
+        chosen = [each for each in chosen[:MOST_SHOWN] if chooser.is_close(each)]
+        if not chosen:
+            return Extract("", False)
+    if not found:
         shown = [_feature(reader, by_number[each.number], each, chooser, alone=True) for each in chosen]
     text = quoted_text(lead, asked, shown, names, featured=int(found))
     return Extract(text, found, tuple(shown), is_weak=title == "weak")
@@ -222,6 +235,30 @@ def _followed(asked: Asked, candidates: Sequence[Candidate], citations: Mapping[
     rated = zip(candidates, counts, own, strict=True)
     of_it = frozenset((each.number, each.text) for each, count, is_own in rated if is_own and count == most)
     return _Followed(frozenset() if is_elsewhere else of_it, not most)
+
+
+def _has_section(reader: CandidateReader, citations: Sequence[Citation]) -> bool:
+    """Return whether the citations have a section whose number, which is its name, is asked for."""
+    return bool(reader.asked.wanted.sections) and any(each.is_section for each in reader.candidates(citations))
+
+
+def _having(asked: Asked, citations: Sequence[Citation], analyzer: Analyzer) -> dict[int, list[str]]:
+    """Return those of the rarest words of a question that each citation has, by number."""
+    return {
+        each.number: asked.said_in(asked.rarest, frozenset(analyzer.tokens(" ".join((*headings_of(each), each.text)))))
+        for each in citations
+    }
+
+
+def _as_meant(asked: Asked, citations: Sequence[Citation], analyzer: Analyzer) -> tuple[Asked, dict[int, list[str]]]:
+    """Return the question with words of the citations instead of its rarest ones, where these are slips of those."""
+    known = Counter(word for each in citations for word in words_of(each.text))
+    meant = {word: nearest(word, known) for word in asked.rarest if word.isalpha()}
+    terms = {word: frozenset(analyzer.tokens(other)) for word, other in meant.items() if other}
+    most = max(asked.weights.values(), default=1.0)
+    weights = {**asked.weights, **{term: most for of_word in terms.values() for term in of_word}}
+    asked = replace(asked, weights=weights, words={**asked.words, **terms})
+    return asked, _having(asked, citations, analyzer)
 
 
 def _is_foreign(asked: Asked, quoted: str, citation: Citation) -> bool:
@@ -365,7 +402,7 @@ def _list_first(
     return chosen if best is None else [best, *(each for each in chosen if each.number != best.number)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Chooser:
     """Chooses candidates, each of another passage."""
 
@@ -377,10 +414,24 @@ class _Chooser:
     match: Match = "strong"
     followed: frozenset[tuple[int, str]] = frozenset()
     """The candidates that a follow-up is about, by their numbers and texts."""
+    having: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """The rarest words of the question that each citation has, by number."""
     scores: dict[str, float] = field(default_factory=dict)
     """Sentences with their scores, for those that are to be shown around the best."""
     near: dict[str, float] = field(default_factory=dict)
     """Sentences with their nearness, as far as it is known."""
+
+    @lazy
+    def own_language_has(self) -> bool:
+        """Whether a passage in the question's language has one of its rarest words."""
+        return any(self.having.get(n) and not _is_foreign(self.asked, c.text, c) for n, c in self.citations.items())
+
+    @lazy
+    def named(self) -> frozenset[int]:
+        """The documents that have one of the rarest words of the question."""
+        names = {word for word in self.asked.rarest if word in self.asked.codes or self.asked.is_noun(word)}
+        having = (n for n in self.citations if names.intersection(self.having.get(n, ())))
+        return frozenset(self.citations[n].passage.document_id for n in having)
 
     def score_of(self, text: str) -> float:
         """Return the score of a sentence of the passages; 0 for one that was not a candidate."""
@@ -432,6 +483,64 @@ class _Chooser:
         said = self.asked.share_of(each.terms | each.heading | each.around | shown)
         weak = NEAR_WEAK if question_script(self.asked.text) == LATIN else NEAR_WEAK_CJK
         return max(0.0, near) / (NEAR_STRONG if self.match == "strong" else weak) + said / SAID >= 1.0
+
+    def lacks_name(self, each: Candidate) -> bool:
+        """Return whether a candidate is about something else than the question names: no passage has its codes, or it
+        is a row of which the question has no more than the name of a column.
+        """
+        codes = self.asked.codes
+        if each.is_section:
+            return False
+        if codes and not any(set(codes) & set(words) for words in self.having.values()):
+            return True
+        if not each.is_named or _is_foreign(self.asked, each.text, self.citations[each.number]):
+            return False
+        words = self.asked.told_by
+        return bool(words) and not self.asked.said_in(words, each.cells | each.heading)
+
+    def judged(self, match: Match, each: Candidate, told: frozenset[str]) -> Match:
+        """Return how well a candidate matches, by the rarest words of the question: a match that has one of them, and
+        the kind of answer that is asked for, is not weak; one whose document lacks a noun of them is.
+        """
+        asked, terms = self.asked, each.terms | each.heading
+        if each.is_section:
+            return match
+        if match == "weak" and asked.said_in(asked.rarest, terms):
+            is_whole = len(asked.said_in(asked.told_by, terms)) == len(asked.told_by)
+            return "strong" if is_whole or asked.wanted.kinds_in(each.text) else match
+        if match == "strong" and not asked.wanted.kinds_in(each.text):
+            there = {*asked.said_in(asked.rarest, told | each.heading), *self._words_of_document(each)}
+            missing = set() if there.intersection(asked.codes) else set(asked.rarest) - there
+            return "weak" if any(map(asked.is_noun, missing)) else match
+        return match
+
+    def _words_of_document(self, each: Candidate) -> set[str]:
+        """Return the rarest words that the passages of a candidate's document have."""
+        document = self.citations[each.number].passage.document_id
+        return {
+            word
+            for number, words in self.having.items()
+            if self.citations[number].passage.document_id == document
+            for word in words
+        }
+
+    def goes_with(self, each: Candidate, first: Candidate) -> bool:
+        """Return whether a candidate may be shown beside the first one: of another document only with one of the
+        question's rarest words, where the first one has some.
+        """
+        of_first, own = self.citations[first.number].passage, self.citations[each.number].passage
+        if self.asked.wanted.comparison or each.is_section or own.document_id == of_first.document_id:
+            return True
+        there = self.having.get(first.number, ())
+        return not there or not set(there).isdisjoint(self.having.get(each.number, ()))
+
+    def is_close(self, each: Candidate) -> bool:
+        """Return whether a candidate that does not answer is worth showing: it can be read, is in the question's
+        language, and its passage has one of the question's rarest words.
+        """
+        if not is_readable(each.text) or _is_foreign(self.asked, each.text, self.citations[each.number]):
+            return False
+        return not self.asked.words or bool(self.having.get(each.number)) or self.asked.own_share(each) < LEAST_OF_OWN
 
     def _to_embed(self, by_words: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates in the order in which they are embedded: those in another script than the question,
@@ -496,7 +605,7 @@ class _Chooser:
         factor *= KIND_FACTOR**kinds
         if self._defines(each):
             factor *= DEFINITION_FACTOR
-        if wanted.definition and introduces(each.text):
+        if wanted.definition and not each.value and introduces(each.text):
             factor *= INTRODUCTION_FACTOR
         if wanted.years and not wanted.validity and tells_validity(each.text):
             factor *= VALIDITY_FACTOR
@@ -509,6 +618,11 @@ class _Chooser:
             factor *= FOLLOWED_FACTOR
         elif asked.own_share(each) <= LEAST_OF_OWN:
             factor *= REPEATED_FACTOR
+        citation = self.citations[each.number]
+        if self.named and citation.passage.document_id not in self.named:
+            factor *= UNNAMED_FACTOR
+        if self.own_language_has and _is_foreign(asked, each.text, citation):
+            factor *= FOREIGN_FACTOR
         return factor if each.is_whole else factor * CUT_FACTOR
 
     def _version_factor(self, citation: Citation) -> float:

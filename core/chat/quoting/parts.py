@@ -198,6 +198,16 @@ def _is_garbled(line: str) -> bool:
     return odd_share(line) > MOST_ODD or _KEY.fullmatch(line.strip()) is not None
 
 
+def is_readable(text: str) -> bool:
+    """Return whether most signs of a text are letters or digits, and few of its words single letters and marks.
+
+    >>> is_readable("The gate is open until 19:00."), is_readable("b’’b’’Sb’’ b’’b’’Sb’’…(root-password-crypted)")
+    (True, False)
+    """
+    signs = [sign for sign in text if not sign.isspace()]
+    return odd_share(text) < MOST_ODD and 3 * sum(map(str.isalnum, signs)) >= 2 * len(signs) and "\ufffd" not in text
+
+
 def _is_caption(text: str) -> bool:
     """Return whether a paragraph is a caption, *Figure 7. The palette*, and no sentence, *Table 2 lists them.*"""
     found = _CAPTION.match(text) if len(text) <= LONGEST_HEADING else None
