@@ -185,7 +185,9 @@ def test_an_upload_that_waits_is_in_the_backup_although_it_is_read_meanwhile(
     manifest = make_backup(sources(directory), tmp_path / "backup.zip", on_progress=read_it)
     assert not (directory.data_dir / "uploads" / files[0]).exists()
     assert manifest.missing == (files[2],)
-    assert lacks(manifest) == ["1 files that were gone: of uploads that waited, or of documents"]
+    assert [lack for lack in lacks(manifest) if not lack.startswith("documents: ")] == [
+        "1 files that were gone: of uploads that waited, or of documents"
+    ]
     restore_backup(tmp_path / "backup.zip", tmp_path / "elsewhere", database_url=elsewhere)
     there = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere" / "uploads").iterdir()}
     assert there == {files[0]: b"read meanwhile", files[1]: b"failed"}
