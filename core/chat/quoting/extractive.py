@@ -189,7 +189,7 @@ class _Followed:
 
 def _followed(asked: Asked, candidates: Sequence[Candidate], citations: Mapping[int, Citation]) -> _Followed:
     """Return what the last answer's document says of the words that are new in a follow-up. Where it has none of them,
-    that is all of it, unless another document has one beside a word of the earlier questions. A year is another version.
+    that is all of it, unless another document has one beside a word of the earlier questions. A year means a version.
     """
     places = {each.number: at for each in reversed(candidates) if (at := asked.place_in_last(each)) >= 0}
     if not asked.new or not places or years_in(asked.question):
