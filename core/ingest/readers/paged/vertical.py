@@ -91,9 +91,10 @@ def _letters(pieces: Iterable[LinePiece], text: str, boxes: Corners) -> list[Lin
     brackets do, have all of it, and so have the digits of a number that is set upright, which have one height as well.
     """
     letters = [
-        LinePiece(index, index + 1, *boxes[index].tolist(), piece.line)
+        LinePiece(index, index + 1, left, top, right, bottom, piece.line)
         for piece in pieces
         for index in range(piece.start, piece.end)
+        for left, top, right, bottom in boxes[index : index + 1].tolist()
         if not text[index].isspace() and text[index] != NOTHING
     ]
     size = median(letter.width for letter in letters) if letters else 0.0

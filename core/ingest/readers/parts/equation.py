@@ -30,11 +30,12 @@ def write_equations(root: etree._Element) -> None:
             depth += 1 if event == "start" else -1
             deepest = max(deepest, depth)
         text = equation(math) if deepest <= MAX_DEPTH else "".join(map(str, math.itertext()))
-        math.clear(keep_tail=True)
+        del math[:]
         math.text = text
         drawn = parent.getnext() if (parent := math.getparent()) is not None else None
         if drawn is not None and drawn.get("class") == _DRAWN:
-            drawn.clear(keep_tail=True)
+            del drawn[:]
+            drawn.text = ""
 
 
 def equation(element: etree._Element) -> str:
@@ -99,7 +100,8 @@ def _children(element: etree._Element) -> list[str]:
 
 def _scripts(element: etree._Element) -> str:
     """Return a part of MathML with what stands below, above or beside it."""
-    base, *scripts = [*_children(element), "", ""]
+    parts = [*_children(element), "", "", ""]
+    base, scripts = parts[0], parts[1:]
     low, high = ("", scripts[0]) if local(element) in ("msup", "mover") else scripts[:2]
     if local(element) == "mover" and len(high) == 1 and not high.isalnum():  # a bar, an arrow
         return base + high
