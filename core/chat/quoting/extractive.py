@@ -531,8 +531,7 @@ class _Chooser:
         of_first, own = self.citations[first.number].passage, self.citations[each.number].passage
         if self.asked.wanted.comparison or each.is_section or own.document_id == of_first.document_id:
             return True
-        there = self.having.get(first.number, ())
-        return not there or not set(there).isdisjoint(self.having.get(each.number, ()))
+        return not self.having.get(first.number) or bool(self.having.get(each.number))
 
     def is_close(self, each: Candidate) -> bool:
         """Return whether a candidate that does not answer is worth showing: it can be read, is in the question's

@@ -405,7 +405,7 @@ def test_an_answer_ends_where_it_is_to_end(
 
 
 def test_limits_that_are_none_are_refused(ann: openai.OpenAI) -> None:
-    for limit in ({"stop": ""}, {"stop": ["a"] * 17}, {"max_tokens": 0}):
+    for limit in ({"stop": ["a"] * 17}, {"max_tokens": 0}):
         with pytest.raises(openai.BadRequestError, match=next(iter(limit))):
             ann.chat.completions.create(model="braid:1", messages=ask("Which error?"), extra_body=limit)
 
