@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
@@ -26,6 +27,11 @@ from braid.core.text.dates import dates_in
 from braid.core.text.scripts import HANGUL, HIRAGANA, KANA
 from braid.core.types import Passage
 
+_TIME = re.compile(
+    r"(?P<before>午前|午後|오전|오후)? ?(?<!\d)(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?!\d)(?::\d\d)?"
+    r" ?(?P<after>[ap]m\b|[ap]\.m\.)?",
+    re.IGNORECASE,
+)
 _KANA = re.compile(f"[{HIRAGANA}]|^[{KANA}]$")
 NO_TERMS: frozenset[str] = frozenset()
 LEAST_HEADED = 0.5
@@ -329,13 +335,30 @@ class CandidateReader:
 
 
 def _later_mails(parts: Sequence[TextPart]) -> dict[int, int]:
-    """Return where the heads of mails are, and how many of the other mails are later; none where one has no date."""
-    days = {at: dates_in(part.text)[:1] for at, part in enumerate(parts) if part.kind == "head"}
-    if not all(days.values()):
-        return dict.fromkeys(days, 0)
-    is_newest_first = bool(days) and days[min(days)] > days[max(days)]
-    in_order = sorted(reversed(days) if is_newest_first else days, key=days.__getitem__)
+    """Return where the heads of mails are, and how many of the other mails are later; none where that is not told."""
+    heads = {at: part.text for at, part in enumerate(parts) if part.kind == "head"}
+    days, times = [dates_in(text)[:1] for text in heads.values()], [_time_in(text) for text in heads.values()]
+    moments = dict(zip(heads, zip(days, times if all(times) else repeat(""), strict=False), strict=True))
+    if not all(days) or not moments or moments[min(moments)] == moments[max(moments)]:
+        return dict.fromkeys(heads, 0)
+    is_newest_first = moments[min(moments)] > moments[max(moments)]
+    in_order = sorted(reversed(moments) if is_newest_first else moments, key=moments.__getitem__)
     return {at: number for number, at in enumerate(reversed(in_order))}
+
+
+def _time_in(text: str) -> str:
+    """Return the first time of day in a text; empty where there is none.
+
+    >>> _time_in("3 March 2026 9:05"), _time_in("2026년 3월 3일 오후 5:30"), _time_in("March 3, 2026 at 12:10 AM")
+    ('09:05', '17:30', '00:10')
+    """
+    found = _TIME.search(text)
+    if found is None:
+        return ""
+    half, hour = (found["before"] or found["after"] or "").lower(), int(found["hour"])
+    if half:
+        hour = hour % 12 + 12 * (half in ("pm", "p.m.", "午後", "오후"))
+    return f"{hour:02}:{found['minute']}"
 
 
 def has_word(word: frozenset[str], terms: Collection[str]) -> bool:

@@ -28,6 +28,8 @@ LEAST_WORD = 4
 _KEY = re.compile(r"[A-Za-z0-9+=]{40,}")
 _TITLE = re.compile(r"^#{1,6}\s+")
 _BOLD = re.compile(r"(?<![A-Za-z\d*\\])\*\*(?=[^\s*])([^*\n]{1,400}?)(?<=\S)\*\*(?![A-Za-z\d*])")
+_SAYS = re.compile(r"\d|[:：]\s*\S|(?:です|ます|でした|ました|ません|ください|니다|[어아해세에]요)$")
+"""What a name has not: a number, what stands behind a colon, the end of a sentence."""
 _ALL_BOLD = re.compile(r"^[ \t]*\*\*[^*\n]{1,400}\*\*[ \t]*$")
 _WHO, _SUBJECT = r"From|To|差出人|送信者|宛先|送信先|보낸 ?사람|받는 ?사람", "Subject|件名|제목"
 _NAME = rf"(?:({_WHO})|{_SUBJECT}|Date|Sent|Cc|Bcc|Reply-To|日時|送信日時|日付|보낸 ?날짜|날짜|참조)\**[ \t]*[:：]"
@@ -159,9 +161,11 @@ def parts_of(text: str, headings: Sequence[str] = ()) -> list[TextPart]:
     contents = frozenset(line for found in contents_lines(lines) for line in lines[found.start : found.stop])
     blocks: list[tuple[Kind, str, list[str]]] = []
     is_mail = False
-    for paragraph in _PARAGRAPH.split(text):
+    paragraphs = _PARAGRAPH.split(text)
+    for paragraph, following in zip(paragraphs, [*paragraphs[1:], ""], strict=True):
         is_below = bool(blocks) and blocks[-1][0] == "head"
-        more = list(_blocks(paragraph, known, contents, is_mail=is_mail, is_below_head=is_below))
+        goes_on = bool(following.strip()) and 0 not in _heads(following.split("\n"))
+        more = list(_blocks(paragraph, known, contents, is_mail=is_mail, is_below_head=is_below, goes_on=goes_on))
         is_mail = is_mail or any(kind == "head" for kind, _, _ in more)
         blocks += more
     found: list[TextPart] = []
@@ -192,7 +196,7 @@ def _is_furniture(line: str) -> bool:
 def _is_garbled(line: str) -> bool:
     """Return whether a line is of single letters and marks, or a key.
 
-    >>> _is_garbled("b’ ’ b ’ ’지b’ ’ b ’ ’정b’ ’ b ’ ’할b’"), _is_garbled("I am a cook: plan B is a 5 a day rule.")
+    >>> _is_garbled("b’ ’ b ’ ’지b’ ’ b ’ ’정b’ ’ b ’ ’할b’"), _is_garbled("I am a cook, and plan B is better.")
     (True, False)
     """
     return odd_share(line) > MOST_ODD or _KEY.fullmatch(line.strip()) is not None
@@ -222,9 +226,17 @@ def _is_known(line: str, known: frozenset[str]) -> bool:
 
 
 def _blocks(
-    paragraph: str, known: frozenset[str], contents: frozenset[str], *, is_mail: bool, is_below_head: bool
+    paragraph: str,
+    known: frozenset[str],
+    contents: frozenset[str],
+    *,
+    is_mail: bool,
+    is_below_head: bool,
+    goes_on: bool,
 ) -> Iterator[tuple[Kind, str, list[str]]]:
-    """Yield what the lines of a paragraph belong to: kind, mark of a list, lines."""
+    """Yield what the lines of a paragraph belong to: kind, mark of a list, lines. A mail ``goes_on`` where it has other
+    paragraphs below this one.
+    """
     kind: Kind = "sentence"
     mark, lines = "", list[str]()
     is_code = False
@@ -234,8 +246,10 @@ def _blocks(
         found = LIST_MARK.match(line)
         fence = line.lstrip().startswith(("```", "~~~"))
         is_code ^= fence
-        is_name = _is_short(line) if (at - 1 in heads if at else is_below_head) else False  # of who is written to
-        is_name = is_name or ((is_mail or bool(heads)) and _is_signature(every, at))
+        is_first = at - 1 in heads if at else is_below_head
+        is_last = at + 1 >= len(every) or at + 1 in heads
+        is_name = is_first and (goes_on or not is_last) and _is_name(line)  # of who is written to
+        is_name |= not goes_on and (is_mail or bool(heads)) and _is_signature(every, at)
         is_aside = fence or is_code or is_row(line) or is_rule(line) or line in contents or _is_furniture(line)
         if at in heads:
             new: tuple[Kind, str, str] | None = None if kind == "head" and lines else ("head", "", line)
@@ -282,9 +296,18 @@ def _is_short(line: str) -> bool:
     return 0 < len(line) <= longest and not ends(line)
 
 
+def _is_name(line: str) -> bool:
+    """Return whether a line of a mail may be the name of a person, with a greeting or without: it says nothing.
+
+    >>> [_is_name(line) for line in ("Dear Ann,", "The gate code is 4711", "暗証番号は変わりました", "담당자: 이영희")]
+    [True, False, False, False]
+    """
+    return _is_short(line) and not LIST_MARK.match(line) and not _SAYS.search(line.rstrip())
+
+
 def _is_signature(lines: Sequence[str], at: int) -> bool:
-    """Return whether the last line of a paragraph of a mail is the name of who wrote it, behind a sentence."""
-    return 0 < at == len(lines) - 1 and ends(lines[at - 1]) and _is_short(lines[at]) and not LIST_MARK.match(lines[at])
+    """Return whether the last line of a mail is the name of who wrote it, behind a sentence."""
+    return 0 < at == len(lines) - 1 and ends(lines[at - 1]) and _is_name(lines[at])
 
 
 def _asks_in_bold(line: str) -> bool:

@@ -61,6 +61,7 @@ _ASKING = re.compile(
     r"|(?:하려면|하는 ?방법|려면)|(?<= )방법[은을이]?"
     r"|(?:알려 ?(?:주세요|줘)|궁금(?:해요|합니다)"
     r"|대해서?|인가요|입니까|(?:해야 ?)?[하되있한된인]?(?:나요|가요|까요|습니까))(?=$|[.?？\s])"
+    r"|(?i:\bwhat (?:should|must|do) (?:i|we|you) (?:(?:need|have) to )?know about\b|\btell me (?:more )?about\b)"
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _SECTION = re.compile(

@@ -224,7 +224,7 @@ def test_a_quote_of_markdown_is_shown_without_its_signs(library: Braid, client: 
     assert "Keep snake_case." in html
     put(1, "motor.txt", "The **belt** of the motor is changed monthly.", title="Motor")
     html = last(ask(client, "How often is the belt of the motor changed?"))["html"]
-    assert "The **belt** of the motor is changed monthly." in html, "not Markdown"
+    assert "The belt of the motor is changed monthly." in html, "plain text is written so, too"
 
 
 def test_what_is_only_related_is_shown_once_among_the_sources(library: Braid, client: FlaskClient, put: Put) -> None:

@@ -943,3 +943,31 @@ def test_a_follow_up_about_another_year_is_answered_by_the_version_of_that_year(
     old, new = passage(last, 1, title="Travel policy 2023"), passage(other, 2, title="Travel policy 2025")
     found = follow_up("And in 2025?", "2025", "limit", f"{last} [1]", old, new)
     assert (found.shown[0].text, found.found, found.is_weak) == (other, True, False)
+
+
+MAIL = "From: Ann <ann@x.example>\nTo: ben@x.example\nSubject: Gate\nDate: 3 March 2026\n\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "question", "told"),
+    [
+        ("The gate code is 4711", "What is the gate code?", "The gate code is 4711"),
+        ("The gate code has changed.\nNew gate code: 4711", "What is the new gate code?", "New gate code: 4711"),
+        ("入口の暗証番号は4711です", "入口の暗証番号は何ですか", "入口の暗証番号は4711です"),
+        ("정문 비밀번호는 4711입니다", "정문 비밀번호는 무엇인가요?", "정문 비밀번호는 4711입니다"),
+        ("The gate is open", "Is the gate open?", "The gate is open"),
+    ],
+)
+def test_the_one_short_line_of_a_mail_is_what_it_says(body: str, question: str, told: str) -> None:
+    assert told in texts(question, MAIL + body)[0]
+
+
+@pytest.mark.parametrize("times", [("09:00", "17:00"), ("9:00 AM", "5:00 PM"), ("午前9:00", "午後5:00")])
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_of_mails_of_one_day_the_later_one_answers(times: tuple[str, str], newest_first: bool) -> None:
+    codes = ("4711", "5000")
+    mails = [
+        f"From: Ann <ann@x.example>\nSubject: Gate\nDate: 2026-03-03 {time}\n\nThe gate code is {code} now."
+        for time, code in zip(times, codes, strict=True)
+    ]
+    assert "5000" in texts("What is the gate code?", "\n\n".join(reversed(mails) if newest_first else mails))[0]
