@@ -221,8 +221,6 @@ class ChatResult:
     """Writer of the answer: ``extractive``, the name of a model, or ``none`` in evaluation mode."""
     found: bool = False
     """Whether the passages held an answer."""
-    asks_back: bool = False
-    """Whether the text asks what is meant: the question refers to something that was not said."""
     citations: tuple[Citation, ...] = ()
     """The passages that the text cites, in its order."""
     removed_citations: int = 0
@@ -255,6 +253,8 @@ class ChatResult:
     marks: tuple[int, ...] | None = None
     """Where in the text citations begin, in characters: a ``[1]`` elsewhere is part of what is said. None takes every
     ``[1]`` for a citation."""
+    asks_back: bool = False
+    """Whether the text asks what is meant: the question refers to something that was not said."""
 
 
 Event = (
