@@ -102,8 +102,10 @@ def _require_site(settings: Settings) -> None:
         return
     from braid.config.settings import origin_of
     from braid.core.ledger.owners.site import has_ledger, require_known_ledger
+    from braid.core.ledger.permissions import require_permission
 
     folder, given = settings.data_dir.absolute(), context.meta.get(DATA_DIR)
+    require_permission(folder)
     url = settings.database_url or f"sqlite:///{folder / 'ledger.db'}"
     if has_ledger(url) or (folder.exists() and not folder.is_dir()):
         return

@@ -38,7 +38,10 @@ class StreamOptions(Lenient):
     include_usage: bool | None = None
 
 
-BraidOptions = Annotated[SearchOptionsGiven, BeforeValidator(lambda given: {} if given is None else given)]
+BraidOptions = Annotated[
+    SearchOptionsGiven,
+    BeforeValidator(lambda given: {} if given is None else given, json_schema_input_type=SearchOptionsGiven | None),
+]
 """Braid's options; null is as if they were not given."""
 
 

@@ -78,7 +78,8 @@ def unwrapped(text: str) -> tuple[str, str]:
     >>> unwrapped("### Task:\\nRespond. <context>Trains leave at nine.</context>\\n\\nWhen?")[0]
     'When?'
     """
-    text = _ATTACHED.sub("", text, count=1) if _ATTACHED.match(text) else text
+    if attached := _ATTACHED.match(text):
+        text = text[attached.end() :]
     if text.rstrip().endswith("</user_query>") and "<user_query>" in text:  # Cursor, and Open WebUI's earlier template
         before, _, question = text.rstrip().removesuffix("</user_query>").rpartition("<user_query>")
         context = before.partition("<context>")[2].rpartition("</context>")[0] or before

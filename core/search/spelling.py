@@ -9,17 +9,20 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from braid.core.errors import IndexUnavailableError
 from braid.core.search.calls import Calls, Deadline
-from braid.core.search.context import SearchContext
 from braid.core.text.analyzer import Analyzer, without_particle
 from braid.core.text.scripts import HAN, HANGUL, HIRAGANA, KOREAN, LATIN, script_of
 from braid.core.text.stemming import fold
 from braid.core.types import Scope
+
+if TYPE_CHECKING:
+    from braid.core.search.context import SearchContext
 
 MAX_WORDS = 4
 """Unknown words of a query that are looked at; a text of more is no query with a slip in it."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from braid.core.ingest.readers.document import Section
 
 USERS = "users.json"
-DAY = re.compile(r"(?P<channel>[^/]+)/\d{4}-\d\d-\d\d\.json")
+DAY = re.compile(r"\A(?P<channel>[^/]++)/\d{4}-\d\d-\d\d\.json")
 """Path of the messages of a day."""
 _LEFT_OUT = ("channel_join", "channel_leave", "group_join", "group_leave")
 _LINK = re.compile(r"<([@#!]?)([^<>|]{1,2000})(?:\|([^<>]{0,2000}))?>")
