@@ -226,11 +226,11 @@ def _open_until_exit(settings: Settings) -> Braid:
     return stack.enter_context(open_braid(settings, migrate=True))
 
 
-_INDENTED = re.compile(r"(?m)^[ \t]+(?=<)")
+_INDENTED = re.compile(r"(?m)^[ \t]+(?=\S)")
 
 
 class _Unindented(Extension):
-    """Has templates be sent with the indentation of their tags as one space: bytes that nobody sees."""
+    """Has templates be sent with the indentation of their lines as one space: bytes that nobody sees."""
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
         """Return the source of a template with its lines where they were. One space stays: where a block takes the line

@@ -178,8 +178,8 @@ def _dataset(dataset: Dataset) -> Entry:
 
 
 def _documents(typed: str, *, with_text: bool) -> Iterator[Entry]:
-    """Yield documents whose title or source has the text, those that are called so first; ``with_text`` those, too, in
-    whose passages a search by keyword finds it.
+    """Yield documents whose title or source has the text, those that are called so first; ``with_text`` those, too,
+    that have a passage with all its words.
     """
     by_id = caller_datasets(include_closed=True).readable().by_id
     named = documents_named(site().braid.ledger.database, by_id.keys(), typed, limit=MOST)
@@ -195,7 +195,9 @@ def _documents(typed: str, *, with_text: bool) -> Iterator[Entry]:
 
 
 def _documents_with(typed: str) -> Iterator[Document]:
+    """Yield the documents whose closest passage by keyword has every word that was typed, or one beginning with it."""
     here, readable = site().braid, caller_datasets().readable().by_id
+    words = set(here.analyzer.tokens(typed))
     try:
         result = here.manager.search(
             typed,
@@ -208,7 +210,11 @@ def _documents_with(typed: str) -> Iterator[Document]:
     except BraidError:  # nothing can be searched, or the index is not there: the names are found all the same
         return
     for hit in result.hits:
-        if document := here.ledger.document_with_id(hit.passage.document_id, readable.keys()):
+        passage = hit.passage
+        terms = set(here.analyzer.tokens(f"{passage.title} {passage.heading_path} {passage.text}"))
+        if not all(any(term.startswith(word) for term in terms) for word in words):
+            continue
+        if document := here.ledger.document_with_id(passage.document_id, readable.keys()):
             yield document
 
 

@@ -776,7 +776,8 @@ function clicked(link) {
   const fields = new FormData();
   fields.set("kind", "click");
   fields.set("number", link.dataset.number);
-  post(link.closest(".turn").dataset.feedback, fields, { keepalive: true }).catch(() => {});
+  const acts = link.closest(".turn").querySelector("form");
+  if (acts) post(acts.action, fields, { keepalive: true }).catch(() => {});
 }
 
 document.addEventListener("click", (event) => {
@@ -833,10 +834,12 @@ function searchThoroughly(text, before) {
 }
 
 async function rate(button) {
-  const response = await post(button.formAction, new FormData(button.form, button)).catch(() => null);
+  const url = button.hasAttribute("formaction") ? button.formAction : button.form.action;
+  const response = await post(url, new FormData(button.form, button)).catch(() => null);
   if (!response?.ok) return announce(said.failed);
   const withdrawn = button.value === "none";
   for (const thumb of button.parentElement.querySelectorAll(".thumb")) {
+    thumb.dataset.kind ??= thumb.value;
     const on = thumb === button && !withdrawn;
     thumb.setAttribute("aria-pressed", on);
     thumb.value = on ? "none" : thumb.dataset.kind;
@@ -847,7 +850,7 @@ async function rate(button) {
   if (!acts || button.dataset.kind !== "down" || withdrawn) return;
   const fault = document.getElementById("fault-form").content.querySelector(".fault").cloneNode(true);
   fault.open = true;
-  fault.querySelector("form").action = button.formAction;
+  fault.querySelector("form").action = url;
   acts.after(fault);
 }
 

@@ -157,6 +157,8 @@ def test_documents_are_found_by_their_text_and_conversations_leave_them_room(app
     found = find(sign_in(app, "Ann"), "hotel")
     assert titles(found, "Documents") == ["Costs"]
     assert titles(found, "Conversations") == ["Which hotel?"] * 4
+    assert titles(find(sign_in(app, "Ann"), "hotel cos"), "Documents") == ["Costs"], "the words while they are typed"
+    assert "Documents" not in find(sign_in(app, "Ann"), "no such hotel"), "it has one of three words"
     assert "Documents" not in find(sign_in(app), "hotel"), "it is neither of the administrator's"
     asked = sign_in(app, "Ann").get("/palette.json?q=hotel&to=ask").text
     assert "Costs" not in asked, "a question names what is called so"

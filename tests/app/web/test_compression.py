@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 
 from braid.app.factory import register_braid
 from braid.app.host import HostUser
+from braid.app.web.static_files import static_files
 from braid.core.braid import Braid
 from tests.web import bearer, make_app, post_form, sign_in, site_of
 
@@ -162,3 +163,14 @@ def test_another_versions_hash_and_other_files_are_not_found(client: FlaskClient
 
 def test_forms_are_sent_with_the_token(client: FlaskClient) -> None:
     assert post_form(client, "/datasets", name="sent").status_code == 302
+
+
+def test_scripts_and_styles_are_sent_without_comments_and_indentation() -> None:
+    for name, file in static_files().items():
+        text = file.body.decode()
+        if name.endswith((".js", ".css")):
+            assert re.search(r"(?m)^[ \t\n]|^//", text) is None, name
+        if name.endswith(".js"):
+            assert all(line.count("`") % 2 == 0 for line in text.splitlines()), f"{name}: no text of several lines"
+            assert re.search(r"""(?m)\s// [^'"`\n]*$""", text) is None, name
+    assert "http://www.w3.org/2000/svg" in static_files()["braid.svg"].body.decode()
