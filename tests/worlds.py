@@ -10,6 +10,7 @@ import multiprocessing
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 import pytest
 from langchain_core.documents import Document
 
+from braid.core.backup.manifest import MANIFEST, BackupManifest
 from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.files.lost import Rules
@@ -226,3 +228,10 @@ def html_page(content: bytes, status: int = 200) -> Callable[[BaseHTTPRequestHan
         request.wfile.write(content)
 
     return answer
+
+
+def write_backup(path: Path, *, documents: int) -> None:
+    """Write a backup whose manifest has this number of documents, and nothing else."""
+    manifest = BackupManifest(1.0, "1.0", "0001", "sqlite", with_keys=False, files={}, rows={"documents": documents})
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(MANIFEST, manifest.to_bytes())

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from braid.core.background.shared_work import SharedWork
+from braid.core.backup.archive import open_backup
 from braid.core.backup.make import Sources, make_backup
 from braid.core.backup.manifest import BackupError
 from braid.core.backup.upgrade import FOLDER
@@ -17,7 +20,8 @@ from braid.core.data_directory import DataDirectory
 PAGE = "page-"
 """Beginning of the names of backups that a page asked for. What a command or a person puts beside them is let be."""
 KEPT = 3
-"""Backups of pages that are kept; the oldest is deleted once a new one is whole and has documents."""
+"""Backups of pages that are kept, of those with documents and of those without any: once a new one is whole, the oldest
+of its kind is deleted. So those of a site that has lost its documents take the place of no good one, however many."""
 SHOW_EVERY_S = 1.0
 
 logger = logging.getLogger(__name__)
@@ -59,8 +63,9 @@ class Backups:
         except OSError as error:
             raise BackupError(f"the file cannot be written: {error.strerror or error}") from error
         logger.info("event=backup_made file=%s bytes=%d", target, target.stat().st_size)
-        replaces = manifest.documents > 0  # one of a site that has lost them takes the place of no other
-        for path in sorted(self.folder.glob(f"{PAGE}*.zip"))[:-KEPT] if replaces else ():
+        has_documents = manifest.documents > 0
+        alike = [path for path in sorted(self.folder.glob(f"{PAGE}*.zip")) if _has_documents(path) is has_documents]
+        for path in alike[:-KEPT]:
             path.unlink(missing_ok=True)
         return {}
 
@@ -74,3 +79,13 @@ class Backups:
                 shown_at = time.monotonic()
 
         return show
+
+
+def _has_documents(path: Path) -> bool | None:
+    """Return whether a backup has documents; None where nobody can tell, as of one that a later Braid made."""
+    try:
+        with open_backup(path) as archive:
+            return archive.manifest.documents > 0
+    except (BackupError, OSError, ValueError, EOFError, RuntimeError, zlib.error) as error:
+        logger.warning("event=backup_unreadable file=%s type=%s", path, type(error).__name__)
+        return None

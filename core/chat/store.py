@@ -251,7 +251,9 @@ class ConversationStore:
         for found in self.messages(user_id, conversation_id, ids=[message_id]):
             folded = fold(found.text)
             if all(word in folded for word in words):
-                return excerpt(spoken(found.marked_text) if found.role == "assistant" else found.text, words[0])
+                said = spoken(found.marked_text) if found.role == "assistant" else found.text
+                # what is searched for may be a sign, or in the address of a link, and is then shown as it was written
+                return excerpt(said if words[0] in fold(said) else found.text, words[0])
         return ""
 
     def conversation(self, user_id: int, conversation_id: int, *, also_deleted: bool = False) -> StoredConversation:

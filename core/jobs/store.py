@@ -7,8 +7,21 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, exists, func, insert, or_, select, union, update
-from sqlalchemy.orm import aliased
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    delete,
+    except_,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    union,
+    update,
+)
 
 from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
@@ -232,24 +245,29 @@ class JobStore:
 
     def unreadable(self) -> int:
         """Count the failed jobs whose file could not be read, which is their users' concern; not internal errors."""
-        begins = [JobRow.error.startswith(begun, autoescape=True) for begun in (STORED_REASON + INTERNAL, INTERNAL)]
-        failed = (JobRow.state == "failed", JobRow.kind.in_(ADDING), ~or_(*begins))
+        failed = (JobRow.state == "failed", JobRow.kind.in_(ADDING), ~_is_fault())
         return self._ledger.database.value(select(func.count()).select_from(JobRow).where(*failed))
 
-    def unreadable_files(self, dataset_ids: Collection[int] | None = None) -> dict[int, int]:
+    def unreadable_files(
+        self, dataset_ids: Collection[int] | None = None, *, also_faults: bool = False
+    ) -> dict[int, int]:
         """Count the files of each dataset, or of these, that could not be read: failed documents, and files of failed
         jobs that left no document and are not tried again. A job that ended long ago is pruned, a document stays.
+
+        ``also_faults`` counts those with an internal error, too, which the list of a dataset shows among the others.
         """
-        again = aliased(JobRow)
-        same = again.dataset_id == JobRow.dataset_id, again.title == JobRow.title, again.state.in_(OPEN)
+        wanted = () if dataset_ids is None else (DatasetRow.id.in_(dataset_ids),)
+        there = select(select(DatasetRow.id).where(DatasetRow.removed_at.is_(None), *wanted).cte().c.id)
+        of_jobs = select(JobRow.dataset_id, JobRow.title).where(JobRow.dataset_id.in_(there), JobRow.kind.in_(ADDING))
         document = DocumentRow.dataset_id == JobRow.dataset_id, DocumentRow.source == JobRow.title
-        lost = JobRow.kind.in_(ADDING), JobRow.state == "failed", ~exists().where(*document), ~exists().where(*same)
-        files = union(
-            select(DocumentRow.dataset_id, DocumentRow.source).where(DocumentRow.state == "failed"),
-            select(JobRow.dataset_id, JobRow.title).where(*lost),
-        ).subquery()
-        of_these = () if dataset_ids is None else (files.c.dataset_id.in_(dataset_ids),)
-        counted = select(files.c.dataset_id, func.count()).where(*of_these).group_by(files.c.dataset_id)
+        lost = of_jobs.where(JobRow.state == "failed", ~exists().where(*document))
+        if not also_faults:
+            lost = lost.where(~_is_fault())
+        left = except_(lost, of_jobs.where(JobRow.state.in_(OPEN))).subquery()  # sets: a job is not compared with each
+        failed = select(DocumentRow.dataset_id, DocumentRow.source).where(DocumentRow.state == "failed")
+        files = union(failed if dataset_ids is None else failed.where(DocumentRow.dataset_id.in_(there)), select(left))
+        each = files.subquery()
+        counted = select(each.c.dataset_id, func.count()).group_by(each.c.dataset_id)
         return {row[0]: row[1] for row in self._ledger.database.fetch(counted)}
 
     def count_open(self, kind: JobKind) -> int:
@@ -366,6 +384,10 @@ class JobStore:
                 tell(connection, "jobs")
             changed = update(JobRow).where(JobRow.id == job_id, condition).values(**values)
             return connection.execute(changed).rowcount == 1
+
+
+def _is_fault() -> ColumnElement[bool]:
+    return or_(*(JobRow.error.startswith(begun, autoescape=True) for begun in (STORED_REASON + INTERNAL, INTERNAL)))
 
 
 def _select() -> Select[*tuple[Any, ...]]:

@@ -115,7 +115,8 @@ def dataset_list() -> DatasetList:
 def _found(datasets: Sequence[Dataset], about: Mapping[int, Overview], name: str, order: Order) -> list[DatasetRow]:
     enabled = {entry.id for entry in site().braid.registry.entries() if entry.enabled}
     lent = site().shares.shared_among([each.id for each in datasets if not each.of_others])
-    words, files = _fold(name).split(), site().background.store.unreadable_files([each.id for each in datasets])
+    words = _fold(name).split()
+    files = site().background.store.unreadable_files([each.id for each in datasets], also_faults=True)
     rows = []
     for each in datasets:
         if all(word in _fold(f"{each.name} {each.description}") for word in words):

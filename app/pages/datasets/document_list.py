@@ -121,7 +121,8 @@ def document_list(dataset: Dataset) -> DocumentList:
     )
     may_write = visible_datasets().may_write(dataset)
     waiting, failed = _jobs(dataset) if may_write else ([], [])
-    unreadable = here.background.store.unreadable_files([dataset.id]).get(dataset.id, 0) if may_write else about.failed
+    files = here.background.store.unreadable_files([dataset.id], also_faults=True) if may_write else {}
+    unreadable = files.get(dataset.id, 0) if may_write else about.failed
     new = [job for job in waiting if job.kind != "scan"]  # a document whose scanned pages wait is in the list
     # jobs are listed above the first page; their documents have no name to search for yet
     jobs_shown = page == 0 and not name

@@ -23,7 +23,7 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _RULE = re.compile(r"^[ \t|:*_=-]*$", re.MULTILINE)
 _LINE_START = re.compile(r"^[ \t]*(?:(?:[-*+>]|#{1,6})[ \t]+)*", re.MULTILINE)
 _LINK = re.compile(r"\[([^\[\]\n]*)\]\([^()\s]*\)")
-_EMPHASIS = re.compile(r"\*\*+|(?<!\w)__+|__+(?!\w)|~~+|`+|\*(?=\w)|(?<=[^\s*])\*")
+_EMPHASIS = re.compile(r"\*\*+|(?<!\w)__+|(?<!_)__++(?!\w)|~~+|`+|\*(?=\w)|(?<=[^\s*])\*")
 
 
 def fold(text: str) -> str:

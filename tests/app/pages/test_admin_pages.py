@@ -32,7 +32,7 @@ from braid.core.types import ChunkInput, DocumentInput
 from tests import scans
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, acts, add_user, csrf_token, make_app, post_form, sign_in, site_of, text_of
-from tests.worlds import WAIT_S, add_notes, document, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually, write_backup
 
 
 @pytest.fixture
@@ -526,7 +526,9 @@ def test_jobs_of_everybody_are_listed_by_state(app: Flask, admin: FlaskClient, b
     other = store.claim(0)
     assert other
     store.fail(other, "internal error; the log says more under job 2")
-    assert "1 job has failed" in admin.get("/admin/").text
+    page = admin.get("/admin/").text
+    assert "1 job has failed" in page
+    assert "3 files could not be read." in page, "and not the one of the fault"
     assert admin.get("/admin/jobs?state=sleeping").status_code == 400
 
 
@@ -749,20 +751,20 @@ def test_the_overview_makes_a_backup_and_says_how_old_the_last_one_is(
     others = ["before-0012-20260101-000000.zip", "braid-2026-01-01.zip"]
     (braid.data_dir / "backups").mkdir()
     for name in [*kept, *others]:
-        (braid.data_dir / "backups" / name).write_bytes(b"an earlier one")
+        write_backup(braid.data_dir / "backups" / name, documents=7)
     assert post_form(admin, "/admin/backup").status_code == 302
     eventually(lambda: not site_of(app).backups.state.running)
     assert site_of(app).backups.state.error == ""
     assert acts(app)[0].action == "backup.started"
     *there, empty = made()
     assert there == [*others, *kept], "one without documents takes the place of none"
-    kept.append("page-20260105-000000.zip")
-    (braid.data_dir / "backups" / empty).rename(braid.data_dir / "backups" / kept[-1])
+    earlier = "page-20260105-000000.zip"
+    (braid.data_dir / "backups" / empty).rename(braid.data_dir / "backups" / earlier)
     braid.ledger.put_document(add_notes(braid.ledger, "zoe"), document("a.md", "the tray"))
     assert post_form(admin, "/admin/backup").status_code == 302
     eventually(lambda: not site_of(app).backups.state.running)
     *there, newest = made()
-    assert there == [*others, *kept[3:]], "what others made stays"
+    assert there == [*others, *kept[2:], earlier], "what others made stays, and so do the newest with documents"
     manifest = verify_backup(braid.data_dir / "backups" / newest)
     assert manifest.rows["users"] == len(braid.ledger.users())
     assert not manifest.with_keys

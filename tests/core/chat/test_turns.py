@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.turns import rows
-from braid.core.chat.turns.find import fold
+from braid.core.chat.turns.find import fold, spoken
 from braid.core.chat.turns.rows import StoredTurn
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import ChatRequest, ChatResult
@@ -260,6 +261,33 @@ def test_an_excerpt_of_an_answer_has_no_markdown(store: ConversationStore, turns
     assert hit.excerpt == "Rooms A room costs 120 euros, see the rules. x__y two"
     turn(turns, ann, store.create(ann, "Signs").id, "Is a**b a glob?", answer)
     assert {each.excerpt for each in store.find(ann, "glob", limit=10)} == {"Is a**b a glob?"}
+
+
+@pytest.mark.parametrize(
+    ("written", "word"),
+    [
+        ("call `__init__` first", "__init__"),
+        ("see [the page](https://example.org/price-list) now", "price-list"),
+        ("either a|b or neither", "a|b"),
+    ],
+)
+def test_an_excerpt_has_what_is_searched_for_though_it_is_a_sign_or_an_address(
+    store: ConversationStore, turns: TurnStore, ann: int, written: str, word: str
+) -> None:
+    turn(
+        turns, ann, store.create(ann, "Signs").id, "What?", f"{'**Set** it. ' * 40}Then {written}.{' It is set.' * 40}"
+    )
+    (hit,) = store.find(ann, word, limit=10)
+    assert word in hit.excerpt
+    (hit,) = store.find(ann, "then", limit=10)
+    assert "**" not in hit.excerpt
+
+
+def test_a_long_line_to_fill_in_is_soon_an_excerpt() -> None:
+    line = f"Name{'_' * 200_000}x"
+    begun = time.process_time()
+    assert spoken(f"__{line}__ ___and___ a__b__ _") == f"{line} and a__b _"
+    assert time.process_time() - begun < 10.0, "it takes milliseconds, or a quarter of an hour"
 
 
 @on_both_databases

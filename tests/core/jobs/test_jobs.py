@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from sqlalchemy.exc import OperationalError
 
 from braid.core.datasets.listing import overviews
@@ -18,6 +19,7 @@ from braid.core.jobs.runner import Handler, JobRunner, Pauses, Progress
 from braid.core.jobs.store import MAX_ATTEMPTS, Job, JobState, JobStore, NewJob
 from braid.core.ledger.change_log import LOCAL
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import JobRow
 from tests.databases import on_both_databases
 from tests.worlds import WAIT_S, document, eventually
 
@@ -30,6 +32,11 @@ def store(ledger: Ledger) -> JobStore:
 
 
 ANN, BOB = 1, 2
+
+
+def _fail_all(ledger: Ledger) -> None:
+    failed = update(JobRow).where(JobRow.state == "queued").values(state="failed", error="it is damaged")
+    ledger.database.change(failed)
 
 
 def upload(title: str, **payload: Any) -> NewJob:
@@ -64,6 +71,46 @@ def test_a_file_that_has_passages_is_not_unread_while_its_scanned_pages_wait(sto
     assert store.unread([place.id]) == 2
     about = overviews(ledger.database, [place], index_names=LOCAL)[place.id]
     assert (about.jobs, about.scans, about.busy) == (1, 2, True)
+
+
+@on_both_databases
+def test_files_that_could_not_be_read_are_counted_once_and_not_while_they_are_tried_again(
+    store: JobStore, ledger: Ledger
+) -> None:
+    first, second, gone = (ledger.add_dataset(ANN, name).id for name in ("First", "Second", "Gone"))
+    failed = [(first, name) for name in ("a", "b", "read", "again", "stored")] + [(second, "again"), (gone, "a")]
+    store.add(ANN, [NewJob("upload", name, place) for place, name in [*failed, (first, "a")]])
+    _fail_all(ledger)
+    ledger.put_document(first, document("read", "it was read at last"))
+    ledger.put_failed(first, "stored", title="", file_type="pdf", error="it is damaged")
+    ledger.put_failed(second, "pruned", title="", file_type="pdf", error="it is damaged")
+    store.add(ANN, [NewJob("upload", "again", first)])
+    ledger.remove_dataset(gone)
+    assert store.unreadable_files() == {first: 3, second: 2}
+    assert store.unreadable_files([second, gone]) == {second: 2}
+    assert store.unreadable_files([]) == {}
+
+
+@pytest.mark.parametrize("of_one", [False, True])
+def test_failed_jobs_are_not_compared_with_each_open_one(store: JobStore, ledger: Ledger, of_one: bool) -> None:
+    full, other = (ledger.add_dataset(ANN, name).id for name in ("Full", "Other"))
+
+    def steps(jobs: int) -> int:
+        """Add failed and open jobs; return what SQLite does to count, in hundreds of its instructions."""
+        store.add(ANN, [NewJob("upload", f"failed {jobs} {number}", full) for number in range(jobs)])
+        _fail_all(ledger)
+        store.add(ANN, [NewJob("upload", f"open {jobs} {number}", full) for number in range(jobs)])
+        done: list[None] = []
+        with ledger.database.write() as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.set_progress_handler(lambda: done.append(None), 100)
+            found = store.unreadable_files([other] if of_one else None)
+            raw.set_progress_handler(None, 0)
+        assert bool(found) is not of_one
+        return len(done)
+
+    few, many = steps(30), steps(600)
+    assert many < 60 * few, "twenty times as many jobs, not four hundred times the work"
 
 
 def test_somebody_elses_job_is_not_found(store: JobStore) -> None:
@@ -175,7 +222,9 @@ def states(store: JobStore) -> dict[str, JobState]:
     return {job.title: job.state for job in store.all()}
 
 
-def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callable[..., JobRunner]) -> None:
+def test_done_failed_and_faulty_jobs_are_told_apart(
+    store: JobStore, ledger: Ledger, run: Callable[..., JobRunner]
+) -> None:
     def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
         if job.title == "good":
             progress(3, 4)
@@ -187,7 +236,8 @@ def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callab
             raise KeyError("secret")
         return {"chunks": 3, "failures": [{"reason": Reason("page %(number)s is damaged", number=2)}]}
 
-    store.add(ANN, [upload("good"), upload("bad"), upload("old"), upload("bug"), upload("last")])
+    place = ledger.add_dataset(ANN, "Files").id
+    store.add(ANN, [NewJob("upload", name, place) for name in ("good", "bad", "old", "bug", "last")])
     run(handle, pauses=Pauses(progress_s=0.0))
     eventually(lambda: {"queued": 0, "running": 0}.items() <= store.counts().items())
     by_title = {job.title: job for job in store.all()}
@@ -199,10 +249,13 @@ def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callab
     assert isinstance(by_title["bad"].error, Reason)
     assert not isinstance(by_title["old"].error, Reason)
     assert store.unreadable() == 2, "and not the fault"
-    store.add(ANN, [upload("bad")])
+    store.add(ANN, [NewJob("upload", "bad", place)])
     run(handle, pauses=Pauses(progress_s=0.0))
     eventually(lambda: store.unreadable() == 3)
-    assert sum(store.unreadable_files().values()) == 3, "one was added twice"
+    assert store.unreadable_files() == {place: 2}, "one was added twice"
+    assert store.unreadable_files(also_faults=True) == {place: 3}
+    ledger.remove_dataset(place)
+    assert store.unreadable_files() == {}, "nobody can look at them"
     assert by_title["bug"].error == f"internal error; the log says more under job {by_title['bug'].id}"
 
 
