@@ -143,7 +143,13 @@ def _is_hidden(element: etree._Element) -> bool:
         return True
     style = element.get("style")
     is_hiding = style is not None and _HIDING.search(style) is not None
-    return is_hiding and element.find("math") is None  # of which a picture is shown instead
+    return is_hiding and not _is_equation(element)  # of which a picture is shown instead
+
+
+def _is_equation(element: etree._Element) -> bool:
+    """Return whether nothing but one equation is in an element."""
+    beside = (element.text, *(child.tail for child in element))
+    return len(element) == 1 and element[0].tag == "math" and not any(text and text.strip() for text in beside)
 
 
 def _description(image: etree._Element) -> str:
@@ -207,9 +213,9 @@ class _Paragraphs:
         self._marks: list[tuple[etree._Element, str]] = []
         """The open elements that strike their text out (`STRIKE`), raise it (`RAISE`), or name a symbol font."""
         self._numbers: list[int] = []
+        """The number of the next item of each open numbered list."""
         self._boxes: list[tuple[etree._Element, HeadingStack]] = []
         """The boxes that are open, with the headings from before them."""
-        """The number of the next item of each open numbered list."""
 
     def begin(self, element: etree._Element, marks: Iterable[str] = ()) -> None:
         """Enter an element, and take its first text."""

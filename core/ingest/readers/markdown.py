@@ -96,7 +96,12 @@ def _headings(lines: list[str], first: int) -> Iterator[tuple[int, int, int, str
         if token.type == "heading_open" and token.level == 0 and token.map:
             title = _plain(tokens[position + 1].content[:_MAX_TITLE_SOURCE])
             yield first + token.map[0], first + token.map[1], int(token.tag[1]), title
-        elif token.type == "html_block" and token.map and (found := _HTML_HEADING.fullmatch(token.content)):
+        elif (
+            token.type == "html_block"
+            and token.level == 0
+            and token.map
+            and (found := _HTML_HEADING.fullmatch(token.content))
+        ):
             title = one_line(html.unescape(_TAG.sub(" ", found[2])))
             if title:
                 yield first + token.map[0], first + token.map[1], int(found[1]), title

@@ -6,6 +6,7 @@ The streams are those of [MS-OXMSG]; the compressed body is that of [MS-OXRTFCP]
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -29,6 +30,7 @@ _MAX_DEPTH = 5
 _SUBJECT, _FROM, _TO, _CC = "0037", "0C1A", "0E04", "0E03"
 _SENDER_ADDRESSES, _ADDRESSES, _SHOWN = ("5D01", "0C1F"), ("39FE", "3003"), "3001"
 """Where addresses are, of the sender and of each recipient, which may be those of Exchange; and a recipient's name."""
+_KIND, _BY_TO, _BY_CC = 0x0C150003, 1, 2
 _CLASS, _SEALED_CLASS = "001A", "IPM.NOTE.SMIME"
 _BODY, _HTML, _RTF = "1000", "1013", "1009"
 _LONG_NAME, _NAME, _DATA = "3707", "3704", "3701"
@@ -73,13 +75,21 @@ class _Message:
         return next((text for text in map(self.text, tags) if "@" in text), "")
 
     @property
-    def date(self) -> str:
-        """When the message was sent, as UTC."""
+    def kind(self) -> int:
+        """How a recipient is written to: `_BY_TO` or `_BY_CC`; 0 where that is not said."""
+        return self._numbers(8).get(_KIND, 0) & 0xF
+
+    def _numbers(self, start: int) -> dict[int, int]:
+        """Return the properties that are numbers, which are behind so many bytes of a head."""
         name = (*self.folder, "__properties_version1.0")
         content = self.ole.openstream(list(name)).read() if name in self.names else b""
-        start = 24 if self.folder else 32
         entries = (content[at : at + 16] for at in range(start, len(content) - 15, 16))
-        dates = {tag: value for tag, _, value in map(struct.Struct("<LLQ").unpack, entries)}
+        return {tag: value for tag, _, value in map(struct.Struct("<LLQ").unpack, entries)}
+
+    @property
+    def date(self) -> str:
+        """When the message was sent, as UTC."""
+        dates = self._numbers(24 if self.folder else 32)
         ticks = dates.get(_SUBMITTED) or dates.get(_DELIVERED) or 0
         return (
             f"{datetime(1601, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10):%Y-%m-%d %H:%M} UTC"
@@ -108,16 +118,28 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _header(message: _Message) -> list[tuple[str, str]]:
-    known = {each.text(_SHOWN).strip(): each.address(_ADDRESSES) for each in message.parts("recip")}
-    to, copied = (
-        "; ".join(
-            _addressed(name, known.get(name, "")) for name in map(str.strip, message.text(tag).split(";")) if name
-        )
-        for tag in (_TO, _CC)
-    )
+    known = [(each.kind, each.text(_SHOWN).strip(), each.address(_ADDRESSES)) for each in message.parts("recip")]
+    to = _recipients(message.text(_TO), [each[1:] for each in known if each[0] in (0, _BY_TO)])
+    copied = _recipients(message.text(_CC), [each[1:] for each in known if each[0] in (0, _BY_CC)])
     sender = _addressed(message.text(_FROM), message.address(_SENDER_ADDRESSES))
     found = [("From", sender), ("To", to), ("Cc", copied), ("Date", message.date)]
     return [(name, value) for name, value in found if value]
+
+
+def _recipients(names: str, known: Iterable[tuple[str, str]]) -> str:
+    """Return names with their addresses. Of several people of one name each has an own one, or, where it is not known
+    which of them are meant, none.
+    """
+    named = [name for name in map(str.strip, names.split(";")) if name]
+    times = Counter(named)
+    addresses: dict[str, list[str]] = {}
+    for name, address in known:
+        addresses.setdefault(name, []).append(address)
+    for name, found in addresses.items():
+        if len(found) < times[name] or (len(found) > times[name] and len(set(found)) > 1):
+            found.clear()
+        found.reverse()
+    return "; ".join(_addressed(name, addresses[name].pop() if addresses.get(name) else "") for name in named)
 
 
 def _addressed(name: str, address: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import socket
 import struct
 from collections.abc import Callable
@@ -336,6 +337,35 @@ def test_an_outlook_message_has_the_addresses_of_its_sender_and_of_those_who_got
     assert head.startswith(
         "From: Hanako Sato <hanako@example.org>\nTo: Team <team@example.org>; Bo <bo@example.jp>; Others\nDate: "
     )
+
+
+@pytest.mark.parametrize(
+    ("people", "to", "copied"),
+    [
+        (((1, "a@north.jp"), (1, "a@south.jp")), "Ann <a@north.jp>; Ann <a@south.jp>", "Bo"),
+        (((1, "a@north.jp"), (1, "/o=exchange/cn=ann")), "Ann <a@north.jp>; Ann", "Bo"),
+        (((1, "a@north.jp"),), "Ann; Ann", "Bo"),
+        (((0, "a@north.jp"), (0, "a@south.jp"), (0, "a@west.jp")), "Ann; Ann", "Bo"),
+        (((1, "a@north.jp"), (2, "a@south.jp")), "Ann <a@north.jp>", "Ann <a@south.jp>"),
+        (((0, "a@north.jp"), (0, "a@south.jp")), "Ann", "Ann"),
+        (((0, "a@north.jp"), (0, "a@north.jp")), "Ann <a@north.jp>", "Ann <a@north.jp>"),
+    ],
+)
+def test_recipients_of_one_name_have_their_own_addresses(
+    people: tuple[tuple[int, str], ...], to: str, copied: str
+) -> None:
+    tree = dict(more_samples.message_tree("Read it."))
+    for number, (kind, address) in enumerate(people):
+        tree[f"__recip_version1.0_#{number:08X}"] = {
+            "__substg1.0_3001001F": "Ann".encode("utf-16-le"),
+            "__substg1.0_39FE001F": address.encode("utf-16-le"),
+            "__properties_version1.0": bytes(8) + struct.pack("<LLQ", 0x0C150003, 6, 0x10000000 * bool(kind) + kind),
+        }
+    names = [re.sub(" <.*?>", "", each) for each in (to, copied)]
+    for tag, shown in zip(("0E04", "0E03"), names, strict=True):
+        tree[f"__substg1.0_{tag}001F"] = shown.encode("utf-16-le")
+    head = texts(read("mail.msg", more_samples.compound(tree)))[""]
+    assert f"\nTo: {to}\nCc: {copied}\n" in head
 
 
 @pytest.mark.parametrize("word", ["Workbook", "WordDocument", "PowerPoint Document"])

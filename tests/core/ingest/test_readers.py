@@ -76,6 +76,13 @@ def test_the_title_of_markdown_without_front_matter_is_its_first_heading() -> No
     assert read("a.md", "text\n\n# First\n").title == "First"
 
 
+@pytest.mark.parametrize("heading", ["<h2>Other</h2>", "## Other"])
+def test_a_heading_in_a_quote_or_a_list_of_markdown_is_none_of_the_page(heading: str) -> None:
+    parsed = read("a.md", f"# A\n\n> {heading}\n>\n> quoted\n\n- {heading}\n\n  item\n\nafter\n")
+    assert [section.heading_path for section in parsed.sections] == ["A"]
+    assert read("a.md", f"# A\n\n{heading}\n\ntext\n").sections[-1].heading_path == "A > Other"
+
+
 @pytest.mark.parametrize(
     ("heading", "title"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 
 import pypdfium2  # type: ignore[import-untyped]
 import pytest
@@ -11,6 +12,9 @@ from reportlab.pdfbase.cidfonts import UnicodeCIDFont  # type: ignore[import-unt
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 
 from braid.core.ingest.readers import ParsedDocument, read_document
+from braid.core.ingest.readers.paged import paragraphs
+from braid.core.ingest.readers.paged.characters import LinePiece
+from braid.core.ingest.readers.paged.layout import Row, block_of
 from braid.core.ingest.readers.paged.page_picture import draw_page
 from braid.core.originals.placing import find_passage
 from tests import samples
@@ -338,3 +342,26 @@ def test_the_numbers_of_a_list_on_two_pages_stay() -> None:
         )
 
     assert [text.text.split("\n")[0].split()[0] for text in read(drawn(page(1), page(13))).sections] == ["1", "13"]
+
+
+@pytest.mark.parametrize("line", ["다. 가나 다라마", " ".join(["가나다라"] * 12)])
+def test_a_line_of_korean_is_not_compared_with_each_line_of_its_block(
+    monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    looked = Counter[int]()
+    of_row = paragraphs._row_text
+    for count in (50, 200):
+
+        def counted(text: str, row: Row, count: int = count) -> str:
+            looked[count] += 1
+            return of_row(text, row)
+
+        monkeypatch.setattr(paragraphs, "_row_text", counted)
+        width = len(line) + 2
+        rows = tuple(
+            (LinePiece(n * width, n * width + len(line), 10.0, n * 1.3, 120.0 if n == 0 else 100.0, n * 1.3 + 1.0, n),)
+            for n in range(count)
+        )
+        text = f"{line}\r\n" * count
+        list(paragraphs._block_text(text, block_of(rows), paragraphs.Words(())))
+    assert looked[200] < 5 * looked[50]

@@ -15,6 +15,7 @@ from pptx.util import Inches
 
 from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.readers import ParsedDocument, read_document
+from braid.core.ingest.readers.office import workbook
 from braid.core.types import ChunkInput
 from tests import more_samples
 
@@ -98,6 +99,15 @@ def test_a_zero_that_a_program_puts_for_each_formula_is_no_value(stored: str, fl
     parsed = read("a.xlsx", stream.getvalue())
     assert parsed.metadata.get("formulas_without_value") == unknown
     assert parsed.sections[-1].text == ("Total" if unknown else f"Total | {stored}")
+
+
+def test_what_is_looked_at_for_a_formula_has_no_other_one_in_it() -> None:
+    """A comment of a hundred thousand beginnings is read once, and not from each of them to its end."""
+    for pattern in (workbook._FORMULA_WITHOUT_VALUE, workbook._FORMULA_OF_ZERO):
+        for formula in (b"<f>A1</f>", b"<f/>", b'<f t="shared" si="0"/>', b'<f t="array" ref="A1:A2">B1:B2</f> '):
+            end = b"<v>0</v>" if pattern is workbook._FORMULA_OF_ZERO else b"<v></v>"
+            [found] = pattern.finditer(b"<f " * 1_000 + formula + end)
+            assert found[0] == formula + end
 
 
 def test_years_may_be_the_names_of_columns_and_are_values_elsewhere() -> None:

@@ -8,13 +8,16 @@ import io
 import json
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from lxml import etree
 
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import ParsedDocument, read_document
 from braid.core.ingest.readers.compound.zip_folder import MAX_FILES, MAX_PARTS
+from braid.core.ingest.readers.parts import equation
 from tests import more_samples, samples
 
 MAX_BYTES = 5_000_000
@@ -110,6 +113,41 @@ def test_an_equation_that_a_page_has_twice_is_read_once() -> None:
         f'<p>It is <span><span>{math}</span><span class="katex-html">c2</span></span> here.</p>',
     ):
         assert read("a.html", f"<html><body>{page}</body></html>").sections[0].text == "It is c^2 here."
+
+
+@pytest.mark.parametrize("sign", ["\x01", "&#1;", "\x0b", "\ufffe", "\uffff"])
+def test_an_equation_may_have_a_character_that_xml_does_not_allow(sign: str) -> None:
+    page = (
+        f'<html><body><p>It is <math><mfenced open="[{sign}"><mi>x{sign}</mi></mfenced></math> here.</p></body></html>'
+    )
+    assert read("a.html", page).sections[0].text == "It is [x) here."
+    mail = f"From: a@example.org\r\nSubject: s\r\nContent-Type: text/html; charset=utf-8\r\n\r\n{page}"
+    assert read("a.eml", mail).sections[0].text.endswith("It is [x) here.")
+
+
+def test_equations_within_equations_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = Counter[int]()
+    written = equation.equation
+
+    def counted(depth: int) -> Callable[[etree._Element], str]:
+        return lambda element: seen.update([depth]) or written(element)
+
+    for depth in (1, 40):
+        monkeypatch.setattr(equation, "equation", counted(depth))
+        math = f"{'<math>' * depth}{'<mi>x</mi>' * 100}{'</math>' * depth}"
+        page = read("a.html", f"<html><body><p>It is {math} m, not <math><mi>y</mi></math>.</p></body></html>")
+        assert page.sections[0].text == f"It is {'x' * 100} m, not y."
+    assert seen[40] <= seen[1] + 40
+
+
+def test_a_hidden_block_is_not_read_for_an_equation_in_it() -> None:
+    math = "<math><mi>c</mi></math>"
+    for hidden in (
+        f"<div style='display:none'>{math}<p>hidden</p></div>",
+        f"<p style='display:none'>hidden {math}</p>",
+    ):
+        parsed = read("a.html", f"<html><body><p>shown</p>{hidden}</body></html>")
+        assert [each.text for each in parsed.sections] == ["shown"]
 
 
 def test_xml_is_read_in_the_encoding_that_it_declares() -> None:
@@ -284,6 +322,92 @@ def test_an_export_of_slack_says_who_wrote_what_and_when() -> None:
     assert [(each.heading_path, each.text) for each in parsed.sections] == [
         ("#deploys", "Hana Kim, 2025-02-11 08:00: Ask @pete by Feb 14"),
         ("#deploys", "pete, 2025-02-11 08:03: It is in the vault (https://a.example/v) & in #ops"),
+    ]
+
+
+SPOKEN = {
+    "type": "rich_text",
+    "elements": [
+        {
+            "type": "rich_text_list",
+            "elements": [
+                {
+                    "type": "rich_text_section",
+                    "elements": [
+                        {"type": "text", "text": "Ask "},
+                        {"type": "user", "user_id": "U01"},
+                        {"type": "text", "text": " in "},
+                        {"type": "channel", "channel_id": "C1"},
+                        {"type": "text", "text": ", see "},
+                        {"type": "link", "url": "https://a.example/v", "text": "the vault"},
+                        {"type": "emoji", "name": "eyes"},
+                    ],
+                },
+                {"type": "rich_text_section", "elements": [{"type": "text", "text": "Now"}]},
+            ],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("message", "lines"),
+    [
+        ({"attachments": [{"text": "Deploy failed", "fallback": "failed"}]}, ["Deploy failed"]),
+        ({"attachments": [{"fallback": "Deploy &lt;7&gt; failed"}]}, ["Deploy <7> failed"]),
+        (
+            {
+                "text": "Alert 0",
+                "attachments": [
+                    {
+                        "pretext": "From <https://a.example/v|the watch>",
+                        "title": "Disk is full",
+                        "text": "Of db-3.",
+                        "fields": [
+                            {"title": "Errors", "value": "0"},
+                            {"title": "Used", "value": "98 %", "short": True},
+                        ],
+                    }
+                ],
+            },
+            ["Alert 0", "From the watch (https://a.example/v)", "Disk is full", "Of db-3.", "Errors: 0", "Used: 98 %"],
+        ),
+        (
+            {
+                "blocks": [
+                    {"type": "header", "text": {"type": "plain_text", "text": "Leave"}},
+                    {"type": "section", "fields": [{"type": "mrkdwn", "text": "Who: <@U01>"}]},
+                    {
+                        "type": "context",
+                        "elements": [{"type": "image", "alt_text": "A chart"}, {"text": "Asked today"}],
+                    },
+                    {"type": "actions", "elements": [{"type": "button", "text": {"text": "Approve"}}]},
+                    {
+                        "type": "table",
+                        "rows": [[{"type": "raw_text", "text": "Days"}, {"type": "raw_text", "text": "3"}]],
+                    },
+                ]
+            },
+            ["Leave", "Who: @Hana Kim", "A chart", "Asked today", "Days | 3"],
+        ),
+        ({"blocks": [SPOKEN]}, ["Ask @Hana Kim in #C1, see the vault (https://a.example/v):eyes:", "Now"]),
+        ({"text": "Ask Hana", "blocks": [SPOKEN]}, ["Ask Hana"]),
+        (
+            {"text": "Build 7 failed Approve", "blocks": [{"type": "section", "text": {"text": "Build 7\nfailed"}}]},
+            ["Build 7 failed Approve"],
+        ),
+        ({"attachments": [{"blocks": [{"type": "section", "text": {"text": "Late"}}]}]}, ["Late"]),
+        ({"text": "Hi", "attachments": [None, {"text": 7, "fields": "x"}], "blocks": {"rows": [1]}}, ["Hi"]),
+    ],
+)
+def test_what_bots_say_in_an_export_of_slack_is_read(message: dict[str, object], lines: list[str]) -> None:
+    at = {"subtype": "bot_message", "bot_profile": {"name": "watch"}, "ts": "1739260800.000100"}
+    day = [{"text": "", **at, **message}, {"user": "U01", "text": "Thanks", "ts": "1739261000.000200"}]
+    files = {"users.json": [{"id": "U01", "real_name": "Hana Kim"}], "ops/2025-02-11.json": day}
+    content = samples.zipped({name: json.dumps(each).encode() for name, each in files.items()})
+    assert [each.text for each in read("slack.zip", content).sections] == [
+        "watch, 2025-02-11 08:00: " + "\n".join(lines),
+        "Hana Kim, 2025-02-11 08:03: Thanks",
     ]
 
 

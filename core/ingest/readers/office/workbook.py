@@ -47,11 +47,13 @@ ERRORS = (*PACKAGE_ERRORS, InvalidFileException)
 
 MAX_CELLS = 20_000_000
 """Most cells of one sheet, including empty ones before the last of a row."""
-_FORMULA_WITHOUT_VALUE = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:</c>|<v\s*/>|<v></v>)")
+_A_FORMULA = rb"<f\b[^<>]*+(?:(?<=/)>|>[^<]*+</f>)\s*+"
+"""Goes over no other tag's beginning, so that each part of a sheet is looked at once."""
+_FORMULA_WITHOUT_VALUE = re.compile(_A_FORMULA + rb"(?:</c>|<v\s*/>|<v></v>)")
 """A formula without its value, as programs write it that do not calculate."""
 
 _FORMULA = re.compile(rb"<f\b")
-_FORMULA_OF_ZERO = re.compile(rb"(<f\b[^>]*(?:/>|>[^<]*</f>)\s*)<v>0</v>")
+_FORMULA_OF_ZERO = re.compile(rb"(" + _A_FORMULA + rb")<v>0</v>")
 _TO_CALCULATE = re.compile(rb"""<calcPr\b[^>]{0,300}\bfullCalcOnLoad=["'](?:1|true)["']""")
 """How programs that do not calculate tell Excel to do so once it opens the workbook."""
 

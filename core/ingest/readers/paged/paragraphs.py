@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import groupby, pairwise
 from statistics import median
 
@@ -274,6 +275,7 @@ def _block_text(text: str, block: ColumnBlock, words: Words) -> Iterator[str]:
     if not rows:
         return
     steps = _Steps(rows)
+    korean = _Korean(text, block)
     paragraph = _row_text(text, rows[0])
     for before, after in pairwise(rows):
         following = _row_text(text, after)
@@ -283,8 +285,8 @@ def _block_text(text: str, block: ColumnBlock, words: Words) -> Iterator[str]:
             continue
         if (
             0 < step <= _APART * usual
-            and (_fills(before, after, text, block) or _word_before_hyphen(paragraph))
-            and not _begins(text, block, before, after)
+            and (_fills(before, after, text, korean) or _word_before_hyphen(paragraph))
+            and not _begins(text, block, before, after, korean)
         ):
             paragraph = join_lines(paragraph, following, words)
             continue
@@ -316,7 +318,25 @@ class _Steps:
         return sizes[0] if abs(sizes[0] - sizes[1]) <= 1 else 0
 
 
-def _begins(text: str, block: ColumnBlock, before: Row, after: Row) -> bool:
+class _Korean:
+    """What the Korean of a block says of its lines, looked for once in all of them."""
+
+    def __init__(self, text: str, block: ColumnBlock) -> None:
+        self._text = text
+        self.block = block
+
+    @cached_property
+    def has_second_item(self) -> bool:
+        """Whether a line is the second item of a list, before which ``다.`` is the third."""
+        return any(_row_text(self._text, row).startswith("나.") for row in self.block.rows)
+
+    @cached_property
+    def has_sentences(self) -> bool:
+        """Whether a sentence of Korean ends in the block."""
+        return any(_KOREAN_SENTENCE.search(_row_text(self._text, row)) for row in self.block.rows)
+
+
+def _begins(text: str, block: ColumnBlock, before: Row, after: Row, korean: _Korean) -> bool:
     """Return whether a row begins a paragraph, or is a row of a table, or of another size."""
     heights = before[-1].height, after[0].height
     return (
@@ -325,17 +345,15 @@ def _begins(text: str, block: ColumnBlock, before: Row, after: Row) -> bool:
         or min(before[0].line, after[0].line) < 0  # what was written on the page afterwards
         or _is_indented(text, block, before, after)
         or max(heights) > _TALLER * min(heights)
-        or _begins_item(text, block, after)
+        or _begins_item(text, after, korean)
         or has_leader(_row_text(text, before))
     )
 
 
-def _begins_item(text: str, block: ColumnBlock, row: Row) -> bool:
+def _begins_item(text: str, row: Row, korean: _Korean) -> bool:
     """Return whether a row is an item of a list; ``다.`` alone is the end of a sentence of Korean."""
     item = _ITEM.match(_row_text(text, row))
-    return item is not None and (
-        item[0] != "다. " or any(_row_text(text, each).startswith("나.") for each in block.rows)
-    )
+    return item is not None and (item[0] != "다. " or korean.has_second_item)
 
 
 def _is_behind_mark(text: str, row: Row) -> bool:
@@ -352,7 +370,7 @@ def _is_indented(text: str, block: ColumnBlock, before: Row, after: Row) -> bool
     return after[0].left - left > 0.7 * after[0].height and after[0].left - block.left < 5 * after[0].height
 
 
-def _fills(before: Row, after: Row, text: str, block: ColumnBlock) -> bool:
+def _fills(before: Row, after: Row, text: str, korean: _Korean) -> bool:
     """Return whether the first word of the next row would not have fitted into the row."""
     following = _row_text(text, after)
     width = after[-1].right - after[0].left
@@ -361,15 +379,16 @@ def _fills(before: Row, after: Row, text: str, block: ColumnBlock) -> bool:
         needed = first * max(width / max(len(following), 1), after[0].height * 0.8)
     else:
         needed = (len(following.split()[0]) + 1) * width / max(len(following), 1)
-    return block.right - before[-1].right < needed * 1.15 or _goes_on_in_korean(before, after, text, block)
+    is_full = korean.block.right - before[-1].right < needed * 1.15
+    return is_full or _goes_on_in_korean(before, after, text, korean)
 
 
-def _goes_on_in_korean(before: Row, after: Row, text: str, block: ColumnBlock) -> bool:
+def _goes_on_in_korean(before: Row, after: Row, text: str, korean: _Korean) -> bool:
     """Return whether a long line ends within a sentence of Korean: some programs break its lines at any length."""
-    said, following = _row_text(text, before), _row_text(text, after)
+    block, said, following = korean.block, _row_text(text, before), _row_text(text, after)
     is_long = before[-1].right - block.left >= _LONG * (block.right - block.left)
     is_within = _HANGUL.match(said[-1]) is not None and _HANGUL.match(following[0]) is not None
-    return is_long and is_within and any(_KOREAN_SENTENCE.search(_row_text(text, row)) for row in block.rows)
+    return is_long and is_within and korean.has_sentences
 
 
 def _goes_on(
@@ -382,7 +401,7 @@ def _goes_on(
         and len(before[1]) == len(after[1]) == 1
         and (first.islower() or bool(_CJK.match(first)) or bool(_HANGUL.match(first)))
         and max(before[1][0].height, after[1][0].height) <= _TALLER * min(before[1][0].height, after[1][0].height)
-        and _fills(before[1], after[1], text, before[0])
+        and _fills(before[1], after[1], text, _Korean(text, before[0]))
     )
 
 

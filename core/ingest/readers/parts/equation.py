@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from lxml import etree
 
@@ -16,6 +16,8 @@ _UNSEEN = re.compile("[\u2061-\u2064]")
 """Signs that say what letters side by side mean."""
 _PRIMES = re.compile("[\u2032-\u2034']+")
 _SUMS = ("\u2211", "\u220f", "\u222b", "\u222c", "\u222e", "lim")
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What a page may have and no text of XML."""
 _DRAWN = "katex-html"
 """Class of an equation's letters as they are drawn, beside the equation."""
 MAX_DEPTH = 100
@@ -24,18 +26,26 @@ MAX_DEPTH = 100
 
 def write_equations(root: etree._Element) -> None:
     """Write each equation of a page, or of another XML document, as its text."""
-    for math in list(root.iter("{*}math")):
+    for math in list(_outermost(root)):
         depth = deepest = 0
         for event, _ in etree.iterwalk(math, events=("start", "end")):
             depth += 1 if event == "start" else -1
             deepest = max(deepest, depth)
         text = equation(math) if deepest <= MAX_DEPTH else "".join(map(str, math.itertext()))
         del math[:]
-        math.text = text
+        math.text = _NOT_IN_XML.sub("", text)
         drawn = parent.getnext() if (parent := math.getparent()) is not None else None
         if drawn is not None and drawn.get("class") == _DRAWN:
             del drawn[:]
             drawn.text = ""
+
+
+def _outermost(root: etree._Element) -> Iterator[etree._Element]:
+    """Yield the equations of a document that are in no other one."""
+    walker = etree.iterwalk(root, events=("start",), tag="{*}math")
+    for _, math in walker:
+        yield math
+        walker.skip_subtree()
 
 
 def equation(element: etree._Element) -> str:
