@@ -502,7 +502,8 @@ def test_an_index_is_rebuilt(app: Flask, admin: FlaskClient, braid: Braid, put: 
 def test_jobs_of_everybody_are_listed_by_state(app: Flask, admin: FlaskClient, braid: Braid) -> None:
     store = JobStore(braid.ledger)
     user = add_user(app, "Cleo")
-    store.add(user.id, [NewJob("upload", f"file {number}.pdf", 1) for number in range(60)])
+    files = braid.ledger.add_dataset(user.id, "Files").id
+    store.add(user.id, [NewJob("upload", f"file {number}.pdf", files) for number in range(60)])
     job = store.claim(0)
     assert job
     store.fail(job, "it is encrypted")
