@@ -22,6 +22,7 @@ from braid.app.site import site
 from braid.app.web.live_turns import StreamForm, result_of, run_turn, stream_of
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import InvalidInputError
+from braid.core.text.token_budget import estimate_tokens
 from braid.core.types import MAX_QUERY_CHARS
 
 resource = Resource("chat", "Answers from the passages of datasets, with citations as footnotes.", "user")
@@ -63,9 +64,10 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> EndedTurn | Response:
         body.require_supported()
         limits = body.limits
         prompt_tokens = site().settings.answer_prompt_tokens
-        asked = read_messages(body.messages, prompt_tokens // 2)
-        task = asked.task
         assistant = asked_assistant(body.model)
+        of_assistant = estimate_tokens(assistant.assistant.instruction) if assistant else 0
+        asked = read_messages(body.messages, max(0, prompt_tokens // 4 - of_assistant))
+        task = asked.task
         if assistant:
             require_no_options(body.braid)
         choice = None if assistant else choice_of(body.model).given
@@ -81,6 +83,7 @@ def answered(body: CompletionGiven, form: type[Chunks]) -> EndedTurn | Response:
             strategy=wanted.strategy,
             options=options,
             instruction=asked.instructions,
+            context=asked.context,
         )
         request = assistant.request(request) if assistant else request
     talk = conversation(wanted, options)

@@ -131,6 +131,8 @@ class AskedTurn:
     question: str
     history: tuple[Turn, ...]
     instructions: str
+    context: str = ""
+    """What the app has put around the question, as it came; data of others."""
     notes: tuple[str, ...] = ()
     """What was given and has no effect on the answer."""
     task: str = ""
@@ -141,21 +143,26 @@ def read_messages(messages: list[MessageGiven], tokens: int) -> AskedTurn:
     """Return what the messages ask: the last of the role user, which system messages alone may follow, and answers of
     the assistant, which are left out: apps that let a stopped answer go on send it, and get a whole one.
 
-    Pictures and files of earlier messages are named instead, and tools' messages left out. Of system messages, and of
-    the context that an app has put around the question, what has more than ``tokens`` loses its middle. Raises
-    InvalidInputError for messages that are no conversation of texts.
+    Pictures and files of earlier messages are named instead, and tools' messages left out, as is what an app has put
+    around earlier questions. System messages of more than ``tokens`` lose their middle. Raises InvalidInputError for
+    messages that are no conversation of texts.
     """
     last = len(messages) - 1
     while last > 0 and messages[last].role in (*INSTRUCTIONS, "assistant"):
         last -= 1
     texts = [_text(message, place, is_last=place == last) for place, message in enumerate(messages)]
-    if messages[last].role != "user" or not texts[last].strip():
+    parted = {place: unwrapped(texts[place]) for place, each in enumerate(messages) if each.role == "user"}
+    question, context = parted.get(last, ("", ""))
+    if not question.strip():
         raise InvalidInputError(
             "the last message is not a question; let messages end with a text of the role user", field="messages"
         )
     turns = [
         Turn("user", text) if message.role == "user" else Turn("assistant", without_footnotes(text))
-        for message, text in zip(messages[:last], texts, strict=False)
+        for message, text in (
+            (message, parted[place][0] if place in parted else texts[place])
+            for place, message in enumerate(messages[:last])
+        )
         if message.role in ("user", "assistant") and text.strip()
     ]
     instructions = "\n\n".join(
@@ -167,20 +174,17 @@ def read_messages(messages: list[MessageGiven], tokens: int) -> AskedTurn:
     history = tuple(turns[-MAX_TURNS:])
     if task := task_of(texts[last], history_text(history), instructions):
         notes.append("the app asks for a title or the like of the conversation: nothing was searched for it")
-        return AskedTurn(texts[last], history, "", tuple(notes), task)
-    question, context = unwrapped(texts[last])
-    if context:
+        return AskedTurn(texts[last], history, "", notes=tuple(notes), task=task)
+    if any(around for place, (_, around) in parted.items() if place < last):
+        notes.append("what the app put around earlier questions was left out; the questions themselves were read")
+    given = both_ends(instructions, tokens)
+    if given != instructions:
+        part = "their beginning and end alone" if given else "none of them"
         notes.append(
-            "the app put a context of its own around the question: it was not searched, a chat model is given it"
+            f"the system messages have {len(instructions):,} characters, and of them a chat model is given {part}; "
+            "shorten them, or raise answer_prompt_tokens"
         )
-    whole = "\n\n".join(filter(None, (instructions, context)))
-    given = both_ends(whole, tokens)
-    if given != whole:
-        notes.append(
-            f"the system messages and the app's context have {len(whole):,} characters, and a chat model was given "
-            "their beginning and end; shorten them, or raise answer_prompt_tokens"
-        )
-    return AskedTurn(question, history, given, tuple(notes))
+    return AskedTurn(question, history, given, context, tuple(notes))
 
 
 def _choice_of_tools(given: Any) -> Any:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from braid.core.admission import LONGEST_S
-from braid.core.chat.answering import Answerer, AnswerTask
+from braid.core.chat.answering import Answerer, AnswerTask, without_context
 from braid.core.chat.asking.follow_up import content_words, only_goes_on, refers_to_nothing
 from braid.core.chat.asking.other_languages import other_languages
 from braid.core.chat.citations import Citation, gaps_of_cited
@@ -306,7 +306,7 @@ class Conversation:
 
         calculated = self._calculated(turn, language)
         if isinstance(calculated, Calculated):
-            result = with_calculation(turn.result, calculated)
+            result = without_context(with_calculation(turn.result, calculated), turn.request.context)
             writer(replace(answer_begun(result, result.generator), citations=result.citations))
             writer(answer_text(calculated.text, ()))
             return _end(turn, result, writer)
@@ -316,7 +316,7 @@ class Conversation:
             + told(turn.whole, by_notes=bool(turn.notes))
         )
         task = AnswerTask(
-            self._prompts.answer.instructed(turn.request.instruction),
+            self._prompts.answer,
             turn.question.text,
             language,
             without_model,
@@ -325,6 +325,8 @@ class Conversation:
             around=self._finder.passages(turn).neighbours if turn.whole is None else None,
             total=self._finder.passages(turn).count(),
             notes=turn.notes,
+            instruction=turn.request.instruction,
+            context=turn.request.context,
         )
         if self._answerer.generator != "extractive" and self._is_weak(turn, weights):
             turn.result = replace(turn.result, notes=(*turn.result.notes, Reason(ONLY_WEAK)))

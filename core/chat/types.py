@@ -91,6 +91,8 @@ class ChatRequest:
     """What whoever set up the chat asks of the model that writes the answer. It is not stored with the question."""
     assistant_id: int | None = None
     """The assistant that is asked: stored, so that the conversation goes on with it."""
+    context: str = ""
+    """What a chat app puts beside the question: data for the model of the answer, not searched and not stored."""
 
     def __post_init__(self) -> None:
         if bool(self.text.strip()) == (self.fields is not None):

@@ -8,7 +8,7 @@ import unicodedata
 # Anything that a model could take for our tags, or for the marks of turns in its chat template.
 _LOOK_ALIKE = re.compile(
     r"(?i:[<＜‹〈《](?=\s*+[/／]?\s*+passages?\b|\s*+[|｜]|[<＜]\s*+[/／]?\s*+sys\b"
-    r"|\s*+[/／]?\s*+(?:s|system|user|assistant|sys|(?:start|end)_of_\w+|[be]os|think(?:ing)?|tool_\w+)\s*[>＞]))"
+    r"|\s*+[/／]?\s*+(?:s|system|user|assistant|sys|(?:start|end)_of_\w+|[be]os|think(?:ing)?|chat_history|tool_\w+)\s*[>＞]))"
     r"|\[(?=/?(?:[A-Z_]{3,}|(?i:inst))\])"
 )
 
