@@ -124,15 +124,16 @@ def test_the_unit_bounds_memory_and_lets_libreoffice_leave_the_network() -> None
 
 
 SYSTEMD_RUN = """#!{python}
-import os, shlex, sys
+import os, shlex, string, sys
 given, at = {{}}, 1
 while sys.argv[at].startswith("-"):
     name, _, value = (sys.argv[at + 1] if sys.argv[at] == "-p" else sys.argv[at]).partition("=")
     given[name], at = value, at + (2 if sys.argv[at] == "-p" else 1)
 assert {{"--quiet", "--pipe", "--wait"}} < set(given) and given["--uid"] == given["--gid"] == "braid", given
 lines = [*shlex.split(given["Environment"]), *open(given["EnvironmentFile"]).read().splitlines()]
-os.chdir(given["WorkingDirectory"])
-os.execve(sys.argv[at], sys.argv[at:], dict(line.split("=", 1) for line in lines))
+os.chdir(given["WorkingDirectory"].removeprefix("-"))
+line = [string.Template(each).substitute() for each in sys.argv[at:]]
+os.execve(line[0], line, dict(line.split("=", 1) for line in lines))
 """
 """What `deploy/braid.sh` asks of systemd: the command with the variables that are given, and no others."""
 
@@ -145,7 +146,7 @@ def test_the_cron_lines_of_the_manual_are_about_the_site_of_the_unit(tmp_path: P
         return text
 
     script = (DEPLOY / "braid.sh").read_text()
-    for line in re.findall(r"^(?:Environment|EnvironmentFile|WorkingDirectory|UMask)=.*$", UNIT, re.MULTILINE):
+    for line in re.findall(r"^(?:Environment|EnvironmentFile|UMask)=.*$", UNIT, re.MULTILINE):
         assert line in script, "as the unit has it"
     write(
         tmp_path,
@@ -189,6 +190,8 @@ def test_the_cron_lines_of_the_manual_are_about_the_site_of_the_unit(tmp_path: P
     made.unlink()
     whole = run(backup)
     assert (whole.returncode, old.exists()) == (0, False), whole.stderr
+    asked = run(f"cd /srv/backups && /usr/local/sbin/braid ingest 'a$b ${{c}}$$' --dataset {dataset}")
+    assert f"{backups}/a$b ${{c}}$$" in asked.stderr, "the folder and the letters that were typed"
     assert (run(doctor).returncode, list(tmp_path.joinpath("opt/braid").iterdir())) == (
         0,
         [tmp_path / "opt/braid/.venv"],

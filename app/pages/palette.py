@@ -34,7 +34,7 @@ from braid.app.web.transfers import titled
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import find_accounts
 from braid.core.datasets.listing import documents_named
-from braid.core.errors import BraidError
+from braid.core.errors import DegradedError, IndexUnavailableError, InvalidInputError
 from braid.core.types import Dataset, Document
 
 MOST = 7
@@ -44,6 +44,8 @@ LEAST = 2
 FEW = 4
 """Entries of a kind where other kinds have what was typed, too."""
 MAX_TYPED_CHARS = 200
+LEAST_SEARCHED_CHARS = 2
+"""From how many letters on documents are found by their text, too."""
 CALLED = {
     "new": "chat ask question チャット 質問 채팅 질문",
     "add": "upload file import アップロード ファイル 업로드 파일",
@@ -97,7 +99,9 @@ def entries() -> Response:
     if request.args.get("to") == "add":
         return _answer([(_("Datasets"), _writable())])
     is_asked = request.args.get("to") == "ask"
-    named = ((_("Datasets"), _datasets(words)), (_("Documents"), _documents(typed, with_text=not is_asked)))
+    missing: list[str] = []
+    documents_of = _documents(typed, missing, with_text=not is_asked)
+    named = ((_("Datasets"), _datasets(words)), (_("Documents"), documents_of))
     if is_asked:
         datasets, documents = (list(islice(found, MOST)) for _name, found in named)
         near = partial(_distance, _fold(typed))
@@ -113,18 +117,22 @@ def entries() -> Response:
         (_("Pages"), _matching(words, _pages())),
         (_("Settings"), _matching(words, _settings()) if words else ()),
     )
-    return _answer((acts, *groups), typed=_fold(typed)) if words else _answer((*groups, acts))
+    return _answer((acts, *groups), typed=_fold(typed), missing=missing) if words else _answer((*groups, acts))
 
 
-def _answer(groups: Iterable[tuple[str, Iterable[Entry]]], *, typed: str = "") -> Response:
-    """Return the entries as they come; for what was typed, first the groups and entries with it as words."""
+def _answer(groups: Iterable[tuple[str, Iterable[Entry]]], *, typed: str = "", missing: Sequence[str] = ()) -> Response:
+    """Return the entries as they come; for what was typed, first the groups and entries with it as words.
+
+    ``missing``, what could not be searched, is known once the entries are taken.
+    """
     near = partial(_nearness, typed)
     found = [(name, sorted(islice(entries_of, MOST), key=near)) for name, entries_of in groups]
     found = sorted((each for each in found if each[1]), key=lambda each: near(each[1][0]))
     if typed and len(found) > 1:
         found = [(name, entries[:FEW]) for name, entries in found]
     shown = [{"name": name, "entries": [entry.shown() for entry in entries]} for name, entries in found]
-    return Response(json.dumps({"groups": shown}, ensure_ascii=False), mimetype="application/json")
+    told = {"groups": shown, "missing": _("Some documents' texts cannot be searched right now.") if missing else ""}
+    return Response(json.dumps(told, ensure_ascii=False), mimetype="application/json")
 
 
 def _datasets(words: Sequence[str]) -> Iterable[Entry]:
@@ -177,15 +185,15 @@ def _dataset(dataset: Dataset) -> Entry:
     return Entry(dataset_name(dataset.name), about, href, "datasets", f"dataset:{dataset.id}", owner)
 
 
-def _documents(typed: str, *, with_text: bool) -> Iterator[Entry]:
+def _documents(typed: str, missing: list[str], *, with_text: bool) -> Iterator[Entry]:
     """Yield documents whose title or source has the text, those that are called so first; ``with_text`` those, too,
     that have a passage with all its words.
     """
     by_id = caller_datasets(include_closed=True).readable().by_id
     named = documents_named(site().braid.ledger.database, by_id.keys(), typed, limit=MOST)
-    if with_text and typed and len(named) < MOST:
+    if with_text and len(typed) >= LEAST_SEARCHED_CHARS and len(named) < MOST:
         known = {each.id for each in named}
-        named += [each for each in _documents_with(typed) if each.id not in known]
+        named += [each for each in _documents_with(typed, missing) if each.id not in known]
     places = [beside(by_id[each.dataset_id], each) for each in named]
     alike = Counter(zip((each.title for each in named), places, strict=True))
     for found, place in zip(named, places, strict=True):
@@ -194,8 +202,10 @@ def _documents(typed: str, *, with_text: bool) -> Iterator[Entry]:
         yield Entry(found.title or found.source, about, href, "file", f"document:{found.id}", about)
 
 
-def _documents_with(typed: str) -> Iterator[Document]:
-    """Yield the documents whose closest passage by keyword has every word that was typed, or one beginning with it."""
+def _documents_with(typed: str, missing: list[str]) -> Iterator[Document]:
+    """Yield the documents whose closest passage by keyword has every word that was typed, or one beginning with it;
+    ``missing`` gets what could not be searched.
+    """
     here, readable = site().braid, caller_datasets().readable().by_id
     words = set(here.analyzer.tokens(typed))
     try:
@@ -207,8 +217,12 @@ def _documents_with(typed: str) -> Iterator[Document]:
             group_by="document",
             k=MOST,
         )
-    except BraidError:  # nothing can be searched, or the index is not there: the names are found all the same
+    except InvalidInputError:  # there is nothing to search
         return
+    except (DegradedError, IndexUnavailableError) as error:  # the names are found all the same
+        missing.append(str(error))
+        return
+    missing += (part.reason for part in result.degraded)
     for hit in result.hits:
         passage = hit.passage
         terms = set(here.analyzer.tokens(f"{passage.title} {passage.heading_path} {passage.text}"))

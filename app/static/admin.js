@@ -58,11 +58,12 @@ finder?.addEventListener("input", () => {
 // Of many groups those are shown whose name has what is typed, and those that are ticked.
 for (const field of document.querySelectorAll("[data-narrows]")) {
   const boxes = [...document.getElementById(field.dataset.narrows).children];
+  const nameOf = (box) => (box.control ?? box).value.replace(box.control ? "" : /^\w+:/, ""); // a label's group, or that of a button
   field.hidden = false;
   field.addEventListener("input", () => {
     const part = field.value.trim().normalize("NFKC").toLowerCase();
     for (const each of boxes) {
-      each.hidden = !each.textContent.normalize("NFKC").toLowerCase().includes(part) && !each.querySelector(":checked");
+      each.hidden = !nameOf(each).normalize("NFKC").toLowerCase().includes(part) && !each.querySelector(":checked");
     }
   });
   field.addEventListener("keydown", (event) => {

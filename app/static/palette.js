@@ -9,7 +9,7 @@
   const list = palette.querySelector("[role=listbox]");
   const status = palette.querySelector("[role=status]");
   const said = palette.dataset;
-  const WAIT_MS = 120;
+  const WAIT_MS = 300; // what is typed is searched for in documents, too
   let timer = 0; // of the search that waits for more to be typed; 0 when none does
   let running = null;
   let listed = null; // promises true once the list is of what is typed, and false if more was typed meanwhile
@@ -34,7 +34,7 @@
     return svg;
   }
 
-  function show(groups) {
+  function show({ groups, missing }) {
     let number = 0;
     list.replaceChildren(...groups.map(({ name, entries }, place) => {
       const heading = make("div", { class: "group", id: `palette-group-${place}` }, name);
@@ -49,8 +49,8 @@
     }));
     choose(options()[0]);
     field.setAttribute("aria-expanded", String(number > 0));
-    status.textContent = number ? said.found.replace("{count}", number) : said.nothing;
-    status.classList.toggle("visually-hidden", number > 0);
+    status.textContent = [number ? said.found.replace("{count}", number) : said.nothing, missing].filter(Boolean).join(" ");
+    status.classList.toggle("visually-hidden", number > 0 && !missing);
   }
 
   function choose(option) {
@@ -69,11 +69,11 @@
       const response = await fetch(url, { signal: running.signal, headers: { Accept: "application/json" } });
       if (response.status === 401) return location.reload(); // signed out: the form to sign in comes back here
       if (!response.ok) throw new Error(response.statusText);
-      show((await response.json()).groups);
+      show(await response.json());
       return true;
     } catch (error) {
       if (error.name === "AbortError") return false;
-      show([]);
+      show({ groups: [] });
       status.textContent = said.offline;
       return true;
     }

@@ -94,7 +94,7 @@ def test_the_search_page_has_links(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize(
     ("language", "shown"),
-    [("ja", "表"), ("ko", "표")],
+    [("ja", "表"), ("ko", "스프레드시트")],
 )
 def test_chips_are_in_the_language_of_the_page(client: FlaskClient, language: str, shown: str) -> None:
     page = client.get("/search", query_string={"q": QUESTION}, headers={"Accept-Language": language}).text

@@ -166,7 +166,7 @@ def test_a_half_scanned_file_is_read_whole_and_its_marks_are_on_the_picture(
     assert all(passage.text == "\n".join(LINES) and 0.88 < (passage.confidence or 0) < 0.93 for passage in read)
     assert here.braid.indexer.wait(WAIT_S)
 
-    told = {"en": "read by machine, 9", "ja": "OCR で読み取り、確信度 9", "ko": "OCR로 읽음, 확신도 9"}
+    told = {"en": "read by machine, 9", "ja": "OCR で読み取り、確信度 9", "ko": "OCR 신뢰도 9"}
     for language, words in told.items():
         for address in (f"/documents/passage/{read[0].chunk_id}?as=text", f"/search?q=deposit&d={dataset.id}"):
             assert words in browser.get(address, headers={"Accept-Language": language}).text, address

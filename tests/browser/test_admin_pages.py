@@ -168,6 +168,10 @@ def test_many_groups_are_narrowed_by_a_part_of_the_name(site: Site, open_page: C
     expect(page.get_by_label("team c")).to_be_visible()
     expect(page.get_by_label("team d")).to_be_visible()  # it is ticked
     page.get_by_label("team d").uncheck()
+    page.get_by_label("Find a group").fill("user")
+    expect(page.get_by_label("team d")).to_be_hidden()  # how many users it has is no part of its name
+    page.get_by_label("Find a group").fill("")
+    expect(page.get_by_label("team d")).to_be_visible()
     page.get_by_label("Find a group").fill("c")
     expect(page.get_by_label("team d")).to_be_hidden()
     page.locator("section", has=page.get_by_label("Find a group")).get_by_role("button", name="Save").click()

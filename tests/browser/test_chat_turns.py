@@ -416,6 +416,7 @@ def test_the_list_is_walked_with_the_keys_and_one_is_pinned(open_chat: Callable[
     page.get_by_role("dialog").get_by_text("Move to folder").press("Enter")
     page.get_by_label("New folder").fill("Trains")
     page.keyboard.press("Enter")
+    expect(page.locator("#conversations summary")).to_have_text(re.compile(r"Trains\s+1"))
     page.get_by_label("Share, rename, pin, move, export, archive or delete: Second?").press("Enter")
     page.get_by_role("dialog").get_by_text("Move to folder").press("Enter")
     page.get_by_role("button", name="Trains").press("Enter")

@@ -59,7 +59,7 @@ def change_several() -> tuple[str, int] | Response:
             return _admit(chosen, act == "approve")
         if act == "invite":
             return _list_page(invited=_invite(chosen)), 201
-        known = "suspend, reactivate, approve, reject, join or invite"
+        known = "suspend, reactivate, approve, reject, invite, join or leave"
         raise InvalidInputError(f"act is {act[:20]!r}; choose {known}", field="act")
     except InvalidInputError as error:
         return _list_page(problem=str(error)), 400

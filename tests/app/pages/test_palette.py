@@ -9,6 +9,7 @@ from flask.testing import FlaskClient
 from braid.app.factory import register_braid
 from braid.app.host import HostUser
 from braid.core.braid import Braid
+from braid.core.errors import IndexUnavailableError
 from braid.core.types import ChunkInput, DocumentInput
 from tests.web import add_user, make_app, sign_in, site_of
 from tests.worlds import WAIT_S
@@ -162,6 +163,22 @@ def test_documents_are_found_by_their_text_and_conversations_leave_them_room(app
     assert "Documents" not in find(sign_in(app), "hotel"), "it is neither of the administrator's"
     asked = sign_in(app, "Ann").get("/palette.json?q=hotel&to=ask").text
     assert "Costs" not in asked, "a question names what is called so"
+
+
+def test_an_index_that_is_down_is_named_beside_what_is_found(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, asked = sign_in(app, "Ann"), []
+
+    def down(typed: str, **_options: object) -> None:
+        asked.append(typed)
+        raise IndexUnavailableError("the index is being rebuilt")
+
+    assert client.get("/palette.json?q=rules").json["missing"] == ""
+    monkeypatch.setattr(site_of(app).braid.manager, "search", down)
+    told = client.get("/palette.json?q=rules").json
+    assert told["missing"] == "Some documents' texts cannot be searched right now."
+    assert "Datasets" in [group["name"] for group in told["groups"]]
+    assert client.get("/palette.json?q=r").json["missing"] == "", "one letter is looked for in names alone"
+    assert asked == ["rules"]
 
 
 def test_who_is_signed_out_is_told_so(app: Flask) -> None:

@@ -228,7 +228,7 @@ def test_several_get_new_invitations(app: Flask, admin: FlaskClient) -> None:
         (("ann", "admin"), {"act": "suspend"}, "You are among them."),
         (("ann", "newt"), {"act": "invite"}, "ann: has a password already"),
         (("ann",), {"act": "join: "}, "Name the group."),
-        (("ann",), {"act": "erase"}, "choose suspend, reactivate, approve, reject, join or invite"),
+        (("ann",), {"act": "erase"}, "choose suspend, reactivate, approve, reject, invite, join or leave"),
         (("ann", "newt"), {"act": f"join:{'x' * 300}"}, "is too long"),
     ],
 )
