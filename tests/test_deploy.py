@@ -190,7 +190,7 @@ def test_the_cron_lines_of_the_manual_are_about_the_site_of_the_unit(tmp_path: P
     made.unlink()
     whole = run(backup)
     assert (whole.returncode, old.exists()) == (0, False), whole.stderr
-    asked = run(f"cd {backups} && {tmp_path}/usr/local/sbin/braid ingest 'a$b ${{c}}$$' --dataset {dataset}")
+    asked = run(f"cd /srv/backups && /usr/local/sbin/braid ingest 'a$b ${{c}}$$' --dataset {dataset}")
     assert f"{backups}/a$b ${{c}}$$" in asked.stderr, "the folder and the letters that were typed"
     assert (run(doctor).returncode, list(tmp_path.joinpath("opt/braid").iterdir())) == (
         0,
