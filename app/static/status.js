@@ -7,6 +7,7 @@
   const ASKED = ["d", "offered", "assistant", "conversation"];
   const REST = 5; // times as long where nothing is shown
   let polling = 0;
+  let looks = 0;
 
   function address(line, form) {
     const asked = form ? [...new FormData(form)].filter(([name]) => ASKED.includes(name)) : [];
@@ -15,6 +16,7 @@
 
   async function look() {
     clearTimeout(polling);
+    const mine = ++looks;
     const line = document.getElementById("status");
     const form = line.closest("form");
     let wait = POLL_MS.ready;
@@ -23,6 +25,7 @@
         const response = await fetch(address(line, form));
         if (!response.ok) throw new Error(response.statusText);
         const status = await response.json();
+        if (mine !== looks) return; // the datasets have changed since
         if (line.textContent !== status.text) line.textContent = status.text;
         line.className = status.state;
         wait = (POLL_MS[status.state] ?? wait) * (form && status.state === "ready" ? REST : 1);
