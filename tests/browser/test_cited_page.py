@@ -34,9 +34,10 @@ def test_a_cited_page_is_seen_with_its_passage_marked(
     expect(page.locator(".documents tbody tr", has_text="図書館規則").locator(".state")).to_have_text("完了")
 
     pictures = site.braid.data_dir / "pages"
+    others = set(pictures.iterdir()) if pictures.exists() else set()
     with page.expect_response("**/documents/passage/*/page/2*"):  # before anybody opens the source
         page.goto(f"{site.url}search?q=何冊まで借りることができる&mode=keyword")
-    assert [each.name.partition("-")[2] for each in pictures.iterdir()] == ["2"]
+    assert [each.name.partition("-")[2] for each in set(pictures.iterdir()) - others] == ["2"]
     page.locator("#results a[href*='/documents/passage/']").first.click()
     expect(page.get_by_role("link", name="元のファイルを開く")).to_be_visible()  # the page is drawn
     expect(page.get_by_text("2 / 2 ページ").first).to_be_visible()
