@@ -190,8 +190,13 @@ def test_the_cron_lines_of_the_manual_are_about_the_site_of_the_unit(tmp_path: P
     made.unlink()
     whole = run(backup)
     assert (whole.returncode, old.exists()) == (0, False), whole.stderr
-    asked = run(f"cd /srv/backups && /usr/local/sbin/braid ingest 'a$b ${{c}}$$' --dataset {dataset}")
-    assert f"{backups}/a$b ${{c}}$$" in asked.stderr, "the folder and the letters that were typed"
+    odd = "a$b ${c}$$"
+    (backups / odd).touch()
+    for folder, there_is in (("/srv/backups", True), ("/opt/braid", False)):
+        asked = run(f"cd {folder} && /usr/local/sbin/braid ingest '{odd}' --dataset {dataset}")
+        missing = f"there is no file or folder '{odd}'"
+        assert (missing in asked.stderr) != there_is, "the folder and the letters that were typed"
+        assert odd in asked.stdout + asked.stderr
     assert (run(doctor).returncode, list(tmp_path.joinpath("opt/braid").iterdir())) == (
         0,
         [tmp_path / "opt/braid/.venv"],
