@@ -172,6 +172,7 @@ def test_an_index_that_is_down_is_named_beside_what_is_found(app: Flask, monkeyp
         asked.append(typed)
         raise IndexUnavailableError("the index is being rebuilt")
 
+    assert site_of(app).braid.indexer.wait(WAIT_S)
     assert client.get("/palette.json?q=rules").json["missing"] == ""
     monkeypatch.setattr(site_of(app).braid.manager, "search", down)
     told = client.get("/palette.json?q=rules").json
