@@ -604,7 +604,7 @@ class Braid(DataDirectory):
         >>> store = braid.vector_store(1)
         >>> store.add_texts(["Hoses are five metres long."], ids=["hoses"])
         ['hoses']
-        >>> store.similarity_search("How long are hoses?", k=1)[0].page_content
+        >>> store.similarity_search("Hoses are five metres long?", k=1)[0].page_content
         'Hoses are five metres long.'
         """
         from braid.core.datasets.entry import id_of

@@ -168,7 +168,7 @@ MIN_WORD_CHARS, MIN_LETTERS = 2, 4
 """Letters of a word, and of one in small Latin letters, of which shorter ones are mostly *all*, *not* and *may*."""
 _IS_NO_NAME = re.compile(
     r"^(?:場合|とき|必要|可能|以上|以下|それぞれ|경우|필요|가능|이상|이하|정도)$"
-    rf"|[가-힣]+다$|^[있없않같][가-힣]*$|{FORM_OF_VERB.pattern}"
+    rf"|(?<=[가-힣])다$|^[있없않같][가-힣]*$|{FORM_OF_VERB.pattern}"
 )
 """What is no name of anything: a word that any text has, a form of a verb or an adjective of Korean."""
 _MAY_BE_VERB = re.compile(r"[가-힣]*[한된할될는은인던]")
