@@ -101,6 +101,7 @@ def test_a_directory_in_a_closed_one_is_closed(open_folder: Path) -> None:
 def test_the_doctor_warns_of_an_open_directory(open_folder: Path) -> None:
     data_dir = open_folder / "data"
     data_dir.mkdir(mode=0o755)
+    assert CliRunner().invoke(cli, ["--data-dir", str(data_dir), "user", "add", "ann"]).exit_code == 0
     result = CliRunner().invoke(cli, ["--data-dir", str(data_dir), "doctor"])
     assert result.exit_code == 0, result.output
     assert result.stdout == "Ledger and indexes agree.\n"
