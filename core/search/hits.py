@@ -145,15 +145,17 @@ def group_equal_texts(
             shown.more_in_document += row.document_id == shown.rows[0].document_id
         elif len(found) < limit and place < end:
             new = EqualTexts([row], fused.order[place].score)
-            (last if contents_last and _is_last(row, fused.legs[row.chunk_id]) else found).append(new)
+            (last if contents_last and _is_last(row, fused.legs) else found).append(new)
             by_hash.setdefault(row.text_hash, []).append(new)
             first_of[row.document_id] = new
     return [*found, *last][:limit]
 
 
-def _is_last(row: PassageRow, legs: Sequence[LegScore]) -> bool:
+def _is_last(row: PassageRow, legs: Mapping[str, Sequence[LegScore]]) -> bool:
     """Return whether the passage is a table of contents, or of letters without meaning, near as they may be."""
-    return row.chunk_kind == "contents" or (not _has_words(legs) and is_garbled(row.text, row.file_type))
+    if row.chunk_kind == "contents":
+        return True
+    return is_garbled(row.text, row.file_type) and not _has_words(legs[row.chunk_id])
 
 
 def _has_words(legs: Sequence[LegScore]) -> bool:

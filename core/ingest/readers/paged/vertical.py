@@ -87,8 +87,10 @@ def _below(at: Sequence[int], text: str, boxes: Corners) -> dict[int, bool]:
 
 
 def _letters(pieces: Iterable[LinePiece], text: str, boxes: Corners) -> list[LinePiece]:
-    """Return the letters of pieces, without furigana. Those that stand in a part of their place, as ``、``, ``一`` and
-    brackets do, have all of it, and so have the digits of a number that is set upright, which have one height as well.
+    """Return the letters of the pieces without furigana, each with a box as wide as its column.
+
+    The boxes of ``、``, ``一`` and brackets, which fill only part of it, are widened, and so are those of the digits of
+    an upright number, which also get the same height.
     """
     letters = [
         LinePiece(index, index + 1, left, top, right, bottom, piece.line)
