@@ -451,3 +451,16 @@ def test_a_conversation_of_six_turns_is_light(open_chat: Callable[..., Page], ch
     assert len(sent) >= 5
     assert sum(sent) < WEIGHT
     assert len(page.context.request.get(page.url).body()) < MOST_HTML
+
+
+def test_what_may_be_done_with_a_question_leaves_no_blank_band(open_chat: Callable[..., Page]) -> None:
+    """In a narrow window it has a line of its own, and is seen; in a wide one it stands beside the question."""
+    page = open_chat()
+    ask(page, "What is fused?")
+    answered(page)
+    copy = page.locator(".question .copy")
+    page.mouse.move(0, 0)
+    page.locator("#text").focus()
+    for width, opacity in ((700, "1"), (1200, "0")):
+        page.set_viewport_size({"width": width, "height": 800})
+        expect(copy).to_have_css("opacity", opacity)
