@@ -8,10 +8,10 @@
   const exact = new Intl.DateTimeFormat(regional, { dateStyle: "full", timeStyle: "long" });
 
   const localize = (root) => {
-    for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
+    for (const time of root.querySelectorAll("time[datetime]:not([title]), time.ago[title$=UTC]")) {
       const moment = new Date(time.dateTime);
       if (Number.isNaN(moment.getTime())) continue;
-      time.textContent = short.format(moment);
+      if (!time.title) time.textContent = short.format(moment); // else its text says how long ago it was
       time.title = exact.format(moment);
     }
   };

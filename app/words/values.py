@@ -16,7 +16,7 @@ from braid.app.site import site
 from braid.core.chat.files import FILES_NAME
 from braid.core.models.model_servers import PROVIDERS
 
-_AGO = Markup('<time datetime="{exact}" title="{title}">{shown}</time>')
+_AGO = Markup('<time class="ago" datetime="{exact}" title="{title}">{shown}</time>')
 _TIME = Markup('<time datetime="{exact}">{shown}</time>')
 
 

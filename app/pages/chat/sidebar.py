@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import groupby
 
-from babel.dates import format_skeleton
+from babel.dates import format_skeleton, format_time
 from flask import render_template, request
 from flask_babel import get_locale
 from flask_babel import gettext as _
@@ -43,9 +43,9 @@ class Group:
         if len(set(names)) == len(names):
             return {}
         if len({_moment(one).date() for one in shown}) == 1:
-            short = [_written(_moment(one), ("Hm",)) for one in shown]
+            short = [_clock(one) for one in shown]
         else:
-            short = [_written(_moment(one), _day(one) or ("Hm",)) for one in shown]
+            short = [_day(one) or _clock(one) for one in shown]
             if len(set(zip(names, short, strict=True))) < len(names):
                 short = list(map(time_of, shown))
         return {one.id: time for one, time in zip(shown, short, strict=True)}
@@ -87,21 +87,24 @@ def list_conversations() -> Listed:
 
 def time_of(conversation: StoredConversation) -> str:
     """Return when a conversation was used last, in the browser's time zone; with the day, unless that is today."""
-    return _written(_moment(conversation), (*_day(conversation), "Hm"))
+    return " ".join(filter(None, (_day(conversation), _clock(conversation))))
 
 
 def _moment(conversation: StoredConversation) -> datetime:
     return datetime.fromtimestamp(conversation.updated_at, _time_zone())
 
 
-def _day(conversation: StoredConversation) -> tuple[str, ...]:
-    """Return how the day on which a conversation was used last is written: not at all if it is today."""
+def _day(conversation: StoredConversation) -> str:
+    """Return the day on which a conversation was used last; empty if it is today."""
     at, now = _moment(conversation), datetime.now(_time_zone())
-    return () if at.date() == now.date() else ("MMMd" if at.year == now.year else "yMMMd",)
+    if at.date() == now.date():
+        return ""
+    return format_skeleton("MMMd" if at.year == now.year else "yMMMd", at, tzinfo=at.tzinfo, locale=get_locale())
 
 
-def _written(at: datetime, skeletons: Sequence[str]) -> str:
-    return " ".join(format_skeleton(each, at, tzinfo=at.tzinfo, locale=get_locale()) for each in skeletons)
+def _clock(conversation: StoredConversation) -> str:
+    at = _moment(conversation)
+    return format_time(at, "short", tzinfo=at.tzinfo, locale=get_locale())
 
 
 def render_sidebar(shown: StoredConversation | None) -> str:

@@ -35,7 +35,7 @@ from braid.core.types import MAX_NAME_CHARS
 ORDER_NAMES: Mapping[Order, str] = {
     "added": _l("Oldest first"),
     "newest": _l("Newest first"),
-    "name": _l("Name"),
+    "name": _l("By name"),
     "documents": _l("Most documents"),
     "size": _l("Largest first"),
 }

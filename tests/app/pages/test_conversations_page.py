@@ -71,19 +71,20 @@ def test_a_days_rows_have_all_a_time_or_none(client: FlaskClient, library: Braid
         listed = client.get("/chat/conversations", headers=headers).text
         return re.findall(r'<small class="when">([^<]+)', listed)
 
-    assert times() == ["Mar 6, 2021 08:15", "Mar 6, 2021 07:15", "Mar 6, 2020 06:15"]  # none today
+    assert times() == ["Mar 6, 2021 8:15\u202fAM", "Mar 6, 2021 7:15\u202fAM", "Mar 6, 2020 6:15\u202fAM"]  # none today
     assert times(Accept_Language="ja")[0] == "2021年3月6日 8:15"
-    assert 'title="Trains · Mar 6, 2020 06:15"' in client.get("/chat/conversations").text
-    assert re.search(r'title="Boats · \d\d:\d\d"', client.get("/chat/conversations").text)
+    assert times(Accept_Language="ko")[0] == "2021년 3월 6일 오전 8:15"
+    assert 'title="Trains · Mar 6, 2020 6:15\u202fAM"' in client.get("/chat/conversations").text
+    assert re.search(r'title="Boats · \d+:\d\d\s[AP]M"', client.get("/chat/conversations").text)
     post(client, "/chat/3/rename", title="Buses")
     assert times() == ["Mar 6, 2021", "Mar 6, 2021", "Mar 6, 2020"]  # the days tell them apart
     post(client, "/chat/6/rename", title="Ships")
-    assert [bool(re.fullmatch(r"\d\d:\d\d", time)) for time in times()] == [True] * 3 + [False] * 3
+    assert [bool(re.fullmatch(r"\d+:\d\d\s[AP]M", time)) for time in times()] == [True] * 3 + [False] * 3
     found = client.get("/chat/conversations?find=a").text
-    assert len(re.findall(r'<small class="found-in">[^<]*\d\d:\d\d', found)) == found.count("<li>") > 1
+    assert len(re.findall(r'<small class="found-in">[^<]*\d+:\d\d\s[AP]M', found)) == found.count("<li>") > 1
     groups = client.get("/palette.json?q=trains").json["groups"]  # type: ignore[index]
     [told] = [[entry["about"] for entry in group["entries"]] for group in groups if group["name"] == "Conversations"]
-    assert sorted(told) == ["Mar 6, 2020 06:15", "Mar 6, 2021 07:15"]
+    assert sorted(told) == ["Mar 6, 2020 6:15\u202fAM", "Mar 6, 2021 7:15\u202fAM"]
 
 
 def test_an_open_conversation_has_its_title_with_share_and_rename_in_reach(client: FlaskClient) -> None:
