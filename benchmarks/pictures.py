@@ -1,6 +1,7 @@
 """Pictures of the pages for docs/design.md and README.md: a real browser, the app as it is served, a scripted model.
 
     python -m benchmarks.pictures docs/design/after
+    python -m benchmarks.pictures docs/pictures home palette picker
     python -m benchmarks.pictures docs/pictures cited --documents /tmp/debian --fonts /tmp/debian/usr/share/fonts
 
 The documents are made up, in English, Japanese and Korean; those of ``cited`` are real: Debian's packages
@@ -164,7 +165,9 @@ def _reply(messages: Sequence[tuple[str, str]]) -> str:
 
 def _true(prompt: str) -> Iterator[str]:
     """Yield what the passages of a prompt say, each with the mark of the passage that has it."""
-    passages = re.findall(r'<passage-[^>]* mark="(\[[^"]*\])"[^>]*>\n(.*?)\n</passage-', prompt, re.DOTALL)
+    passages = re.findall(
+        r'<passage-\w+(?: \w+="[^"]*")*? mark="(\[[^"]*\])"(?: \w+="[^"]*")*>\n(.*?)\n</passage-', prompt, re.DOTALL
+    )
     for said, source in TRUE:
         marks = [mark for mark, text in passages if source in " ".join(text.split())]
         if marks:
@@ -238,7 +241,7 @@ def _answer(question: str, options: dict[str, object]) -> Callable[[World], Page
     def ask(world: World) -> Page:
         page = world.open("chat", options)
         page.locator("#text").fill(question)
-        page.keyboard.press("Enter")
+        page.locator("#send").click()
         page.locator(".turn:not(.pending) .sources").first.wait_for()
         page.wait_for_timeout(400)
         return page
@@ -285,6 +288,15 @@ def _picker(world: World) -> Page:
     return page
 
 
+def _palette(world: World) -> Page:
+    page = world.open("chat", LAPTOP)
+    page.keyboard.press("Control+k")
+    page.locator("#palette input").fill("travel")
+    page.locator("#palette [role=option]", has_text="Travel rules").first.wait_for()
+    page.wait_for_timeout(300)
+    return page
+
+
 def _dataset(world: World) -> Page:
     wanted = next(each.id for each in world.braid.ledger.all_datasets() if each.name == "Travel and expenses")
     return world.open(f"datasets/{wanted}", LAPTOP)
@@ -309,6 +321,7 @@ PICTURES: dict[str, Callable[[World], Page]] = {
     "models": _at("admin/models"),
     "home-phone-ja": _at("chat", PHONE_JA),
     "answer-phone-ja": _answer(QUESTION_JA, PHONE_JA),
+    "palette": _palette,
     "cited": _cited,
     "picker": _picker,
 }

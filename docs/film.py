@@ -12,6 +12,7 @@ import io
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,8 +87,11 @@ class Film:
             self.take(110)
 
     def until(self, shown: Locator, *, every_ms: int) -> None:
-        """Film until this is to be seen; what takes long is shown faster."""
+        """Film until this is to be seen, two minutes at most; what takes long is shown faster."""
+        until = time.monotonic() + 120
         while not shown.is_visible():
+            if time.monotonic() > until:
+                raise SystemExit(f"{shown} is not on the page {self.page.url}")
             self.take(min(every_ms, 120))
             self.page.wait_for_timeout(every_ms)
 
@@ -137,7 +141,7 @@ def shoot(page: Page, document: Path, question: str) -> Film:
     data = base64.b64encode(document.read_bytes()).decode()
     zone = page.locator("[data-drop], .drop").first.element_handle()
     page.evaluate(DROP, [zone, document.name, "application/pdf", data])
-    film.until(page.locator("main td", has_text="done").first, every_ms=700)
+    film.until(page.locator(".documents .state", has_text="Done").first, every_ms=1_000)
     film.take(READ_MS)
     ask = page.get_by_role("link", name="Ask this dataset")
     film.point_at(ask)

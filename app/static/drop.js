@@ -7,6 +7,7 @@
   const choices = dialog?.querySelector("ul");
   const status = dialog?.querySelector("[role=status]");
   const composer = document.getElementById("composer");
+  const zone = document.getElementById("upload") && document.getElementById("drop"); // of the dataset that is shown
   let dropped = null; // a promise of [file, path] pairs, from the drop until it is known where to
   let sending = false;
   let listed = false;
@@ -122,21 +123,23 @@
       if (!brings(event) || !(dialog || composer)) return;
       event.preventDefault();
       if (!dialog) return composer.classList.add("over");
-      if (kind === "dragenter" && !dropped) open();
+      zone?.classList.toggle("over", zone.contains(event.target));
+      if (kind === "dragenter" && !dropped && !zone) open(); // it would cover the zone
       mark(event.target.closest?.("#drop-to [data-to]"));
     });
   }
   document.addEventListener("dragleave", (event) => {
     if (event.relatedTarget) return; // it is still over the page
-    composer?.classList.remove("over");
+    for (const each of [composer, zone]) each?.classList.remove("over");
     if (dialog?.open && !dropped) close();
   });
   document.addEventListener("drop", (event) => {
     if (!brings(event) || !(dialog || composer)) return;
     event.preventDefault();
-    composer?.classList.remove("over");
+    for (const each of [composer, zone]) each?.classList.remove("over");
     if (sending) return;
     dropped = read(event.dataTransfer);
+    if (zone?.contains(event.target)) return add("here");
     const button = dialog ? event.target.closest?.("#drop-to [data-to]") : null;
     if (button || !dialog) return add(button?.dataset.to ?? "conversation");
     mark(null);

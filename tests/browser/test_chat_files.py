@@ -22,7 +22,7 @@ DROP = """([name, text, kind, to = "conversation"]) => {
   const files = new DataTransfer();
   files.items.add(new File([text], name, { type: "text/plain" }));
   const target = kind === "paste" ? document.getElementById("text")
-    : document.querySelector(kind === "drop" && to ? `#drop-to [data-to="${to}"]` : "main");
+    : document.querySelector(to.startsWith("#") ? to : kind === "drop" && to ? `#drop-to [data-to="${to}"]` : "main");
   const event = kind === "paste" ? new ClipboardEvent(kind, { clipboardData: files, bubbles: true, cancelable: true })
     : new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true });
   target.dispatchEvent(event);
@@ -148,8 +148,16 @@ def test_from_any_page_a_file_goes_to_the_dataset_that_is_chosen(
     expect(status).to_have_text("1 of 1 file uploaded Show the documents")
     status.get_by_role("link").click()
     expect(page.locator("table.documents")).to_contain_text("valve.txt")
-    drop(page, "second.txt", "here")
+    page.evaluate(DROP, ["second.txt", TEXT, "dragenter", "#drop p"])  # the page has a place of its own for files
+    expect(page.locator("#drop")).to_have_class("drop over")
+    expect(page.locator("#drop-to")).to_be_hidden()
+    page.evaluate(DROP, ["second.txt", TEXT, "drop", "#drop p"])
     expect(page.locator("table.documents")).to_contain_text("second.txt")
-    page.evaluate(DROP, ["third.txt", TEXT, "dragenter"])
+    expect(page.locator("#drop")).to_have_class("drop")
+    page.evaluate(DROP, ["third.txt", TEXT, "drop", ""])  # beside it
+    expect(dataset).to_have_text("notes3 documents")
     page.keyboard.press("Escape")
     expect(page.locator("#drop-to")).to_be_hidden()
+    page.evaluate(DROP, ["third.txt", TEXT, "drop", ""])
+    dataset.click()
+    expect(page.locator("table.documents")).to_contain_text("third.txt")
