@@ -10,6 +10,7 @@ import click
 from braid.app.cli.common import BraidCommand, choose_user, current_settings, json_option
 from braid.app.cli.options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
 from braid.app.cli.output import complain, complain_degraded, print_json
+from braid.app.cli.search import NO_DATASET, complain_unknown, refuse_unknown
 from braid.app.opening import open_braid
 from braid.app.terminal import clean, one_line
 
@@ -41,12 +42,15 @@ def chat(
     from braid.core.chat.store import ConversationStore
     from braid.core.chat.turns.turn_store import TurnStore
     from braid.core.chat.types import ChatRequest, ChatResult, event_json
+    from braid.core.datasets.scope import resolve_scope
 
     settings = current_settings()
     query_options(settings, asked)  # what is wrong is refused before anything is opened
     with open_braid(settings) as braid:
         options = query_options(settings, asked, braid.manager.rerankers)
         user_id = choose_user(braid.ledger, user).id
+        scope = resolve_scope(braid.ledger, braid.registry, user_id=user_id, dataset_ids=datasets)
+        refuse_unknown(scope.unresolved_dataset_ids, datasets)
         store = ConversationStore(braid.ledger, braid.registry)
         history = () if conversation is None else store.history(user_id, conversation)
         request = ChatRequest(
@@ -93,8 +97,9 @@ def _show(event: Event) -> None:
     elif isinstance(event, QueryWritten):
         complain(f"searching for {event.query!r} (by {event.generator})")
     elif isinstance(event, Searched):
-        collections = ", ".join(event.result.collections) or "no collection"
-        complain(f"{len(event.result.hits)} passages from {collections}")
+        collections = ", ".join(event.result.collections)
+        complain(f"{len(event.result.hits)} passages from {collections}" if collections else f"note: {NO_DATASET}")
+        complain_unknown(event.result)
         for read in event.result.read_filters:
             complain(f"filter: {read.reason}")
     elif isinstance(event, Lookup):

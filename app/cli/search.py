@@ -53,7 +53,7 @@ def search(
         result = braid.manager.search(text, **_arguments(braid, user, datasets, asked["strategy"], options))
         if datasets in (None, ALL) and not result.collections:
             result = replace(result, notes=(*result.notes, NO_DATASET))
-    _refuse_unknown(result.unresolved_dataset_ids, datasets)
+    refuse_unknown(result.unresolved_dataset_ids, datasets)
     complain_degraded(result)
     for read in result.read_filters:
         complain(f"filter: {read.reason}")
@@ -65,8 +65,7 @@ def search(
         print_json(result)
     else:
         _print_hits(result)
-    for dataset_id in result.unresolved_dataset_ids:
-        complain(f"error: dataset {dataset_id} is not open to this user; the others were searched")
+    complain_unknown(result)
     # without hits, a missing leg may be the reason
     is_inconclusive = bool(result.degraded) and not result.hits
     context.exit(1 if result.unresolved_dataset_ids or is_inconclusive else 0)
@@ -109,7 +108,13 @@ def _arguments(
     return {"user_id": user_id, "dataset_ids": datasets, "strategy": strategy, **options}
 
 
-def _refuse_unknown(unresolved: tuple[int, ...], asked: DatasetIds) -> None:
+def complain_unknown(result: SearchResult) -> None:
+    """Print which of the asked datasets were not searched to standard error."""
+    for dataset_id in result.unresolved_dataset_ids:
+        complain(f"error: dataset {dataset_id} is not open to this user; the others were searched")
+
+
+def refuse_unknown(unresolved: tuple[int, ...], asked: DatasetIds) -> None:
     """Raise NotFoundError if none of the asked datasets can be searched."""
     if asked and unresolved and set(asked) <= set(unresolved):
         ids = ", ".join(map(str, unresolved))

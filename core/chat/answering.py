@@ -85,8 +85,8 @@ class AnswerTask:
     """Count citations from 1 in the order of the text."""
     around: Around | None = None
     """The neighbours of a passage, with which the rest of the prompt is filled; None leaves it empty."""
-    total: int = 0
-    """The number of passages that were searched; 0 where it is not known."""
+    total: int | None = None
+    """The number of passages that were searched; None where it is not known."""
     notes: str = ""
     """Notes of the passages, as a marked text, which a model is given in their place."""
     instruction: str = ""
@@ -278,7 +278,7 @@ class Answerer:
             whole = whole.with_notes(task.notes)
         more = [(role, whole.write_marks(text)) for role, text in more]
         today = datetime.now().astimezone().date()
-        rules = estimate_tokens(whole.rules(today, task.total)) + CUT_RULE_TOKENS
+        rules = estimate_tokens(whole.rules(today, task.total or 0)) + CUT_RULE_TOKENS
         left = self._prompt_tokens - sum(estimate_tokens(text) for _, text in (*empty, *more)) - rules
         kept = int(self._prompt_tokens * PASSAGES_SHARE)
         kept = max(kept, whole.tokens) if task.notes else kept
@@ -291,7 +291,7 @@ class Answerer:
             wider = with_neighbours(passages, task.around, left - block.tokens)
             block = passage_block(wider, tokens=left, like=block)
         (role, system), user = prompt.messages(passages=block.text + context, question=question)
-        return [(role, system + block.rules(today, task.total) + context_rule), user, *more], block, note
+        return [(role, system + block.rules(today, task.total or 0) + context_rule), user, *more], block, note
 
 
 class _Pieces:
@@ -345,7 +345,8 @@ def _add_degraded(result: ChatResult, reason: str) -> ChatResult:
 
 
 def _not_found(task: AnswerTask, result: ChatResult, generator: str, emit: Emit) -> ChatResult:
-    text = say("not_found_in_part" if result.search.degraded else "not_found", task.language)
+    looked = "not_found" if task.total != 0 else "nothing_to_search"
+    text = say("not_found_in_part" if result.search.degraded else looked, task.language)
     emit(AnswerText(text))
     return replace(result, text=text, generator=generator)
 

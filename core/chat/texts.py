@@ -18,6 +18,11 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "検索できた範囲には見つかりませんでした。",
         "ko": "검색할 수 있었던 범위에서는 찾지 못했어요.",
     },
+    "nothing_to_search": {
+        "en": "There is nothing to search yet.",
+        "ja": "検索できる文書がまだありません。",
+        "ko": "아직 검색할 문서가 없어요.",
+    },
     "refers_to_nothing": {
         "en": "What do you mean? Nothing was asked before in this conversation. Please name what it is about.",
         "ja": "何についての質問でしょうか。この会話にはまだ前の話題がありません。知りたい対象を書き添えてください。",

@@ -115,6 +115,16 @@ def test_chat_answers_and_continues(filled: CommandLine) -> None:
     assert "there is no conversation 9" in filled("chat", "it", "--continue", 9, status=2).stderr
 
 
+def test_chat_says_what_was_not_searched(run: CommandLine, dataset: int) -> None:
+    asked = run("chat", "how do I reset the controller")
+    assert asked.stdout.startswith("There is nothing to search yet.")  # and not that nothing was found
+    assert "no dataset with id 9 is open to this user" in run("chat", "reset", "--dataset", 9, status=2).stderr
+    some = run("chat", "reset", "--dataset", dataset, "--dataset", 9)
+    assert "error: dataset 9 is not open to this user; the others were searched" in some.stderr
+    run("dataset", "remove", dataset, "--yes")
+    assert "this user has no dataset to search" in run("chat", "reset").stderr
+
+
 def test_chat_asks_the_model_within_the_setting(run: CommandLine, dataset: int, tmp_path: Path) -> None:
     parts = {name: [f"Controller {name} has part {n} behind its cover." for n in range(75)] for name in "abcd"}
     files = write(tmp_path / "in", {f"{name}.txt": " ".join(texts) for name, texts in parts.items()})

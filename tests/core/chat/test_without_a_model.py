@@ -109,10 +109,10 @@ def test_passages_in_another_language_are_quoted_and_said_to_be(braid: Braid, us
     assert (result.found, bool(result.citations)) == (True, True)
 
 
-def test_an_empty_scope_is_not_found(braid: Braid) -> None:
+def test_of_an_empty_scope_nothing_is_said_to_be_not_found(braid: Braid) -> None:
     stranger = braid.ledger.add_user("bob")
     result = Conversation(braid).ask(ChatRequest(stranger.id, "When did it fall?", history=HISTORY))
-    assert (result.text, result.found, result.citations) == (say("not_found", "en"), False, ())
+    assert (result.text, result.found, result.citations) == (say("nothing_to_search", "en"), False, ())
 
 
 def test_another_users_dataset_is_left_out_and_listed(braid: Braid, user_id: int) -> None:
