@@ -7,6 +7,7 @@ import socket
 import statistics
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -461,9 +462,10 @@ def test_two_hundred_slow_readers_of_one_user_keep_nobody_else_waiting(served: S
     ).encode()
     quiet = search_s(served)
     with connected(served.port, head + body, SLOW) as held:
-        begun = [each.recv(12) for each in held]  # the first piece of what each is sent, and no more
-        assert begun.count(b"HTTP/1.1 200") >= USER_SHARE
-        assert begun.count(b"HTTP/1.1 429") >= SLOW - 2 * USER_SHARE  # a short answer makes room for another
+        begun = Counter(each.recv(12) for each in held)  # the first piece of what each is sent, and no more
+        # on a busy machine one's turn to compute may not come in time; a short answer makes room for another
+        assert USER_SHARE / 2 <= begun[b"HTTP/1.1 200"] <= 2 * USER_SHARE, begun
+        assert begun[b"HTTP/1.1 200"] + begun[b"HTTP/1.1 429"] == SLOW, begun
         require_nobody_waits(served, quiet)
 
 
