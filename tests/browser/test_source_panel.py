@@ -215,7 +215,7 @@ def test_a_source_that_takes_its_time_says_so(open_page: Open, conversation: str
     page.locator(".prose a.cite").first.click()
     told = "getComputedStyle(document.querySelector('.panel-body'), '::after')"
     eventually(lambda: page.evaluate(f"{told}.opacity") == "1")
-    assert "출처를 여는 중이에요" in page.evaluate(f"{told}.content")
+    assert "출처를 열고 있어요" in page.evaluate(f"{told}.content")
     said = page.locator(".source").first.locator("strong").inner_text()
     expect(page.locator(".glimpse strong")).to_have_text(said)
     expect(page.locator(".glimpse .place")).to_be_visible()

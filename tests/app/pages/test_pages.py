@@ -393,7 +393,7 @@ def test_deleted_passage_is_not_found(own_client: FlaskClient, library: Braid) -
     [
         ("en", "12 of 40 passages are ready for search by meaning, about 10 seconds left."),
         ("ja", "40 件中 12 件の抜粋まで準備できました（残り約 10 秒）。"),
-        ("ko", "40개 중 12개까지 준비되었어요(약 10초 남음)."),
+        ("ko", "40개 중 12개까지 준비됐어요(약 10초 남음)."),
     ],
 )
 def test_progress_is_said_in_the_readers_language(client: FlaskClient, language: str, expected: str) -> None:
