@@ -234,8 +234,8 @@ class CheckAnswer(Answer, total=False):
     """Citations of passages that were not given, which ``text`` has no more."""
 
 
-class PutAnswer(Answer, total=False):
-    """Where the document is stored."""
+class StoredAnswer(Answer, total=False):
+    """Where the document is stored, or is again."""
 
     filepath: str
     dataset_id: int
@@ -246,13 +246,6 @@ class DeleteAnswer(Answer, total=False):
 
     filepath: str
     dataset_ids: list[int]
-
-
-class RestoreAnswer(Answer, total=False):
-    """Where the document is back."""
-
-    filepath: str
-    dataset_id: int
 
 
 class DeletedAnswer(Answer, total=False):
