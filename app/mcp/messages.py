@@ -24,19 +24,16 @@ def with_messages(app: ASGI) -> ASGI:
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         version = dict(scope["headers"]).get(b"mcp-protocol-version", b"").decode("latin-1")
+        body = without_half_pairs(await _whole(receive))
         if scope["method"] == "GET":
-            refusal = _error(None, "there is no stream to listen on; send messages with POST")
-            await JSONResponse(refusal, 405, {"Allow": "POST"})(scope, receive, send)
+            told = "there is no stream to listen on; send messages with POST"
+            response: Response | None = JSONResponse(_error(None, told), 405, {"Allow": "POST"})
         elif version and version not in SUPPORTED_PROTOCOL_VERSIONS:
-            spoken = ", ".join(SUPPORTED_PROTOCOL_VERSIONS)
-            refusal = _error(None, f"MCP-Protocol-Version is {version[:40]!r}; send one of {spoken}")
-            await JSONResponse(refusal, 400)(scope, receive, send)
-        elif scope["method"] == "POST":
-            body = without_half_pairs(await _whole(receive))
-            response = await _answer(app, scope, receive, body)
-            await (response or app)(scope, _once(body, receive), send)
+            told = f"MCP-Protocol-Version is {version[:40]!r}; send one of {', '.join(SUPPORTED_PROTOCOL_VERSIONS)}"
+            response = JSONResponse(_error(None, told), 400)
         else:
-            await app(scope, receive, send)
+            response = await _answer(app, scope, receive, body)
+        await (response or app)(scope, _once(body, receive), send)
 
     return answer
 
@@ -48,9 +45,9 @@ async def _answer(app: ASGI, scope: Any, receive: Any, body: bytes) -> Response 
     except ValueError:  # of which the app says where it breaks
         return None
     if not isinstance(given, list):
-        refusal = _refusal(given)
-        is_request = refusal is not None and refusal["error"]["code"] == INVALID_PARAMS
-        return None if refusal is None else JSONResponse(refusal, 200 if is_request else 400)
+        if (refusal := _refusal(given)) is None:
+            return None
+        return JSONResponse(refusal, 400 if refusal["error"]["code"] == INVALID_REQUEST else 200)
     if not 1 <= len(given) <= MAX_MESSAGES:
         return JSONResponse(_error(None, f"the list has {len(given)} messages; send 1 to {MAX_MESSAGES}"), 400)
     answers = [
@@ -92,12 +89,11 @@ def _shown(given: Any) -> str:
 
 
 async def _whole(receive: Any) -> bytes:
+    message: dict[str, Any] = {"more_body": True}
     parts = bytearray()
-    more = True
-    while more:
+    while message.get("more_body"):
         message = await receive()
         parts += message.get("body", b"")
-        more = message.get("more_body", False)
     return bytes(parts)
 
 

@@ -454,8 +454,8 @@ class Tools:
         """Explain the rank of the document's best passage."""
         manager, options = self._braid.manager, self._asker | self._options
         passage = best_passage(manager.search, self._braid.ledger, document, query, **options)
-        of_passage = {"chunk_id": passage.chunk_id, "dataset_ids": [passage.dataset_id]}
-        explanation = manager.explain(query, **of_passage, filters=filters, **options)
+        options |= {"dataset_ids": [passage.dataset_id], "filters": filters}
+        explanation = manager.explain(query, chunk_id=passage.chunk_id, **options)
         place = pick(to_json(passage), "chunk_id", "dataset_id", "heading_path")
         return {**place, **pick(to_json(explanation), "found", "reason", "detail", "rank", "reranker")}
 
