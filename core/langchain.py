@@ -403,6 +403,8 @@ def require_answer(result: SearchResult, on_degraded: OnDegraded) -> list[str]:
 
     Raises DegradedError when nothing could be searched, and with ``raise`` when anything could not.
     """
+    if result.notes and not result.hits and on_degraded != "ignore":
+        logger.warning("a retriever has found nothing: %s", "; ".join(result.notes))
     missing = [f"{part.leg} {part.collection}".strip() + f": {part.reason}" for part in result.degraded]
     missing += [f"dataset {number}: there is none, or it may not be read" for number in result.unresolved_dataset_ids]
     if not missing:

@@ -100,7 +100,7 @@ class SearchAnswer(FoundAnswer, total=False):
     did_you_mean: str
     """The query with near words of the documents in place of those that none of them has."""
     notes: list[str]
-    """What of the documents that were found could not be read, such as pages without text."""
+    """What had no effect on the search, and what of the documents that were found could not be read."""
     query_vector_dimension: int | None
     persist_directory: str
     degraded: list[Missing]

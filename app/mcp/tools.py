@@ -240,7 +240,8 @@ class Tools:
         if result.degraded:
             found["degraded"] = [{"part": part["leg"], "reason": part["reason"]} for part in form["degraded"]]
         documents = {hit.passage.document_id: hit.passage for hit in result.hits}
-        if notes := [note for one in documents.values() for note in gap_notes(one.title or one.source, one.metadata)]:
+        gaps = [note for one in documents.values() for note in gap_notes(one.title or one.source, one.metadata)]
+        if notes := [*result.notes, *gaps]:
             found["notes"] = notes
         return found
 

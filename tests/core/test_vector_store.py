@@ -79,7 +79,7 @@ def test_filters_are_chromas(store: BraidVectorStore) -> None:
     both = {"$or": [{"kind": {"$eq": "cat"}}, {"kind": {"$eq": "bird"}}]}
     retriever = store.as_retriever(search_kwargs={"k": 5, "filter": both})
     assert set(ids(retriever.invoke("animal"))) == {"cat", "bird"}
-    with pytest.raises(InvalidInputError, match="where cannot be given .* give it as filter"):
+    with pytest.raises(InvalidInputError, match=r"where cannot be given .* give it as filter"):
         store.similarity_search("the dog", where={})
 
 
@@ -406,6 +406,32 @@ def test_a_model_that_writes_filters(store: BraidVectorStore) -> None:
         vectorstore=store, query_constructor=written, structured_query_translator=ChromaTranslator()
     )
     assert ids(retriever.invoke("animals since 2025")) == ["dog"]
+
+
+def test_a_filter_by_metadata_that_nothing_has_says_so(
+    store: BraidVectorStore, library: Braid, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the dialect of another store, or misspelt, it would look like a question without an answer."""
+    store.add_documents(CATS)
+    elsewhere = library.vector_store(library.ledger.add_dataset(1, uuid.uuid4().hex), wait_s=WAIT_S)
+    elsewhere.add_texts(["the cat elsewhere"], [{"metadata.year": 2024}])
+    said = "the filters name metadata.year, and no document that was searched has such metadata"
+    assert store.similarity_search("the cat", filter={"metadata.year": 2024}) == []
+    assert said in caplog.text
+    caplog.clear()
+    for found, filter in ((0, {"year": 1999}), (3, {"metadata.year": {"$exists": False}}), (0, {"file_type": "pdf"})):
+        assert len(store.similarity_search("the cat", filter=filter)) == found
+    assert elsewhere.similarity_search("the cat", filter={"metadata.year": 2024})
+    assert "filters name" not in caplog.text
+    both = {"$or": [{"yeer": 1}, {"$and": [{"kind": "cat"}, {"metadata.year": 1}]}]}
+    number = store._dataset_id
+    result = library.search("the cat", user_id=1, dataset_ids=[number], filters=both)
+    assert result.notes == (
+        "the filters name metadata.year, yeer, and no document that was searched has such metadata",
+    )
+    retriever = library.get_retriever(user_id=1, dataset_ids=[number], on_degraded="ignore")
+    assert retriever.invoke("the cat", filters=both) == []
+    assert "filters name" not in caplog.text
 
 
 @pytest.mark.parametrize("search_type", ["similarity", "mmr"])

@@ -209,6 +209,17 @@ def test_wrong_input_is_named(untouched: Served, tool: str, arguments: dict[str,
     run(untouched.client(), talk)
 
 
+def test_a_filter_by_metadata_that_nothing_has_says_so(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        await fill(client, served.braid)
+        found = await call(client, "search", query="tray", where={"yeer": 2024})
+        told = "the filters name yeer, and no document that was searched has such metadata"
+        assert (found["count"], found["notes"]) == (0, [told])
+        assert "notes" not in await call(client, "search", query="tray")
+
+    run(served.client(), talk)
+
+
 @pytest.mark.parametrize("tool", ["get_documents", "delete_documents"])
 def test_documents_are_asked_for_by_the_names_that_the_tool_has(untouched: Served, tool: str) -> None:
     async def talk(client: Client) -> None:
