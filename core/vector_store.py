@@ -16,14 +16,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from braid.core.adding.given_document import read_given
-from braid.core.adding.stored import (
-    StoredDocument,
-    delete_documents,
-    get_documents,
-    read_filter,
-    select_documents,
-    stored_document,
-)
+from braid.core.adding.stored import StoredDocument, delete_documents, get_documents, read_filter, stored_document
 from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.readers import clean_text
@@ -235,15 +228,17 @@ class BraidVectorStore(VectorStore):
     ) -> list[tuple[Document, float]]:
         """Return the ``k`` documents nearest to the query with their scores, higher ones for nearer ones.
 
-        An empty query with a filter, as `SelfQueryRetriever` asks where all of a question is in the filter, finds the
-        first documents that the filter selects, by source, with score 0.
+        An empty query with a filter, as `SelfQueryRetriever` asks where all of a question is in the filter, finds
+        ``k`` documents that the filter selects, with score 0.
         """
         if isinstance(query, str) and not query.strip() and (given := options.get("filter")):
             _require_no({name: value for name, value in options.items() if name != "filter"})
             self._readable()
-            found = select_documents(self._directory, None, dataset=self._dataset_id, source=None, filter=given)
-            of_found = partial(stored_document, self._directory)
-            return [(_of_stored(of_found(each)), 0.0) for each in found[: SearchOptions(k=k).k]]
+            ledger, own, filters = self._directory.ledger, [self._dataset_id], read_filter(given)
+            ledger.require_filterable(own, filters, whole_documents=True)
+            ids, _ = ledger.matching_documents(own, filters, limit=SearchOptions(k=k).k, whole_documents=True)
+            found = ledger.documents_with_ids([int(each) for each in ids], own)
+            return [(_of_stored(stored_document(self._directory, each)), 0.0) for each in found]
         search = partial(self._manager.search_in, self._readable(), query)
         return _documents(self._answer(search, k, **options))
 

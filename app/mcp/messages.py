@@ -50,9 +50,7 @@ async def _answer(app: ASGI, scope: Any, receive: Any, body: bytes) -> Response 
         return JSONResponse(refusal, 400 if refusal["error"]["code"] == INVALID_REQUEST else 200)
     if not 1 <= len(given) <= MAX_MESSAGES:
         return JSONResponse(_error(None, f"the list has {len(given)} messages; send 1 to {MAX_MESSAGES}"), 400)
-    answers = [
-        _refusal(each, is_alone=False) or await _asked(app, scope, receive, json.dumps(each).encode()) for each in given
-    ]
+    answers = [_refusal(each, is_alone=False) or await _asked(app, scope, receive, each) for each in given]
     shown = [each for each in answers if each is not None]
     return JSONResponse(shown) if shown else Response(status_code=202)
 
@@ -107,12 +105,15 @@ def _once(body: bytes, after: Any) -> Any:
     return receive
 
 
-async def _asked(app: ASGI, scope: Any, receive: Any, body: bytes) -> Any:
-    """Return what the app answers to one message of several, if it does."""
+async def _asked(app: ASGI, scope: Any, receive: Any, message: dict[str, Any]) -> Any:
+    """Return what the app answers to one message of several, if it does; what it refuses by the head is text."""
     parts = bytearray()
 
     async def send(event: Any) -> None:
         parts.extend(event.get("body", b""))
 
-    await app(scope, _once(body, receive), send)
-    return from_json(bytes(parts)) if parts else None
+    await app(scope, _once(json.dumps(message).encode(), receive), send)
+    try:
+        return from_json(bytes(parts)) if parts else None
+    except ValueError:
+        return _error(message.get("id"), parts.decode())

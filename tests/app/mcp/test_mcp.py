@@ -637,6 +637,8 @@ def test_without_a_token_there_is_nothing(served: Served, headers: dict[str, str
 def test_a_foreign_name_is_refused(served: Served) -> None:
     headers = ACCEPT | bearer(served.app, served.admin, "read") | {"Host": "evil.example"}
     assert httpx.post(f"{served.url}/mcp", json=INITIALIZE, headers=headers, timeout=WAIT_S).status_code == 421
+    (several,) = httpx.post(f"{served.url}/mcp", json=[LIST], headers=headers, timeout=WAIT_S).json()
+    assert (several["id"], several["error"]["message"]) == ("two", "Invalid Host header")
     origin = ACCEPT | bearer(served.app, served.admin, "read") | {"Origin": "http://evil.example"}
     assert httpx.post(f"{served.url}/mcp", json=INITIALIZE, headers=origin, timeout=WAIT_S).status_code == 403
 
