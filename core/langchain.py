@@ -443,15 +443,8 @@ def _document(hit: Hit, *, with_scores: bool) -> Document:
 
 
 def _known(passage: Passage) -> dict[str, Any]:
-    return {
-        "id": passage.chunk_id,
-        "source": passage.source,
-        "title": passage.title,
-        "heading_path": passage.heading_path,
-        "page": passage.page,
-        "dataset_id": passage.dataset_id,
-        "collection": passage.collection,
-    }
+    named = ("source", "title", "heading_path", "page", "dataset_id", "collection")
+    return {"id": passage.chunk_id, **{name: getattr(passage, name) for name in named}}
 
 
 def _scores(hit: Hit) -> dict[str, Any]:
