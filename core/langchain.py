@@ -403,6 +403,8 @@ def require_answer(result: SearchResult, on_degraded: OnDegraded) -> list[str]:
 
     Raises DegradedError when nothing could be searched, and with ``raise`` when anything could not.
     """
+    if result.notes and not result.hits and on_degraded != "ignore":
+        logger.warning("a retriever has found nothing: %s", "; ".join(result.notes))
     missing = [f"{part.leg} {part.collection}".strip() + f": {part.reason}" for part in result.degraded]
     missing += [f"dataset {number}: there is none, or it may not be read" for number in result.unresolved_dataset_ids]
     if not missing:
@@ -441,15 +443,8 @@ def _document(hit: Hit, *, with_scores: bool) -> Document:
 
 
 def _known(passage: Passage) -> dict[str, Any]:
-    return {
-        "id": passage.chunk_id,
-        "source": passage.source,
-        "title": passage.title,
-        "heading_path": passage.heading_path,
-        "page": passage.page,
-        "dataset_id": passage.dataset_id,
-        "collection": passage.collection,
-    }
+    named = ("source", "title", "heading_path", "page", "dataset_id", "collection")
+    return {"id": passage.chunk_id, **{name: getattr(passage, name) for name in named}}
 
 
 def _scores(hit: Hit) -> dict[str, Any]:

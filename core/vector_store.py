@@ -16,7 +16,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from braid.core.adding.given_document import read_given
-from braid.core.adding.stored import StoredDocument, delete_documents, get_documents, read_filter
+from braid.core.adding.stored import StoredDocument, delete_documents, get_documents, read_filter, stored_document
 from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.readers import clean_text
@@ -49,10 +49,12 @@ _KINDS = {
     "ids": "texts that are not empty",
 }
 _ELSEWHERE = {
+    "_collection": "len(Braid.get(dataset=…, filter=…)) counts, and get_by_ids reads",
     "add_images": "it has texts alone",
     "delete_collection": "Braid.remove_dataset removes it",
     "get": "get_by_ids, or Braid.get by a source or a filter",
     "persist": "what was added is stored",
+    "save_local": "what was added is stored",
     "reset_collection": "Braid.remove_dataset removes it",
     "similarity_search_by_image": "it has texts alone",
     "update_document": "add_documents replaces what has the same id",
@@ -60,11 +62,15 @@ _ELSEWHERE = {
 }
 """Names that other vector stores have, each with what to use here instead."""
 _FIXED = {
-    "filters": "give it as filter",
+    **dict.fromkeys(("filters", "where", "expr", "pre_filter"), "give it as filter, such as {'year': {'$gte': 2024}}"),
+    "where_document": "Braid.vector_store(…, mode='hybrid') searches for words, too",
+    "score_threshold": "give min_score, or search_type='similarity_score_threshold' to as_retriever",
+    "fetch_k": "a filter holds for all documents; max_marginal_relevance_search takes it",
+    **dict.fromkeys(("namespace", "collection_name"), "Braid.vector_store(dataset) has the documents of one dataset"),
     "mode": "Braid.vector_store(…, mode=…) has it",
     "group_by": "each result is a document",
 }
-"""Options that a search of a store sets itself, each with what to do instead."""
+"""Options that a search of a store sets itself, or that other stores have, each with what to do instead."""
 logger = logging.getLogger(__name__)
 
 
@@ -72,15 +78,15 @@ class ModelEmbeddings(Embeddings):
     """Asks the embedding model of a collection, as it answers now."""
 
     def __init__(self, manager: RetrieverManager, collection: str) -> None:
-        self._manager, self._collection = manager, collection
+        self.model = partial(manager.model_of, collection)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one vector per text."""
-        return self._manager.model_of(self._collection).embed_documents(texts)
+        return self.model().embed_documents(texts)
 
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of a query."""
-        return self._manager.model_of(self._collection).embed_query(text)
+        return self.model().embed_query(text)
 
 
 class BraidVectorStore(VectorStore):
@@ -108,7 +114,8 @@ class BraidVectorStore(VectorStore):
         self._directory, self._manager = directory, manager
         self._dataset_id, self._user_id = dataset_id, user_id
         self._mode, self._wait_s = mode, wait_s
-        (self._collection,) = (each.collection for each in self._readable().collections)
+        (collection,) = (each.collection for each in self._readable().collections)
+        self._embeddings = ModelEmbeddings(manager, collection)
 
     if not TYPE_CHECKING:  # who misspells a name hears of it from the type checker
 
@@ -138,7 +145,7 @@ class BraidVectorStore(VectorStore):
     @property
     def embeddings(self) -> Embeddings:
         """The embedding model of the dataset's collection."""
-        return ModelEmbeddings(self._manager, self._collection)
+        return self._embeddings
 
     # ------------------------------------------------------------ write
 
@@ -219,7 +226,19 @@ class BraidVectorStore(VectorStore):
     def similarity_search_with_score(
         self, query: str, k: int = DEFAULT_K, **options: Any
     ) -> list[tuple[Document, float]]:
-        """Return the ``k`` documents nearest to the query with their scores, higher ones for nearer ones."""
+        """Return the ``k`` documents nearest to the query with their scores, higher ones for nearer ones.
+
+        An empty query with a filter, as `SelfQueryRetriever` asks where all of a question is in the filter, finds
+        ``k`` documents that the filter selects, with score 0.
+        """
+        if isinstance(query, str) and not query.strip() and (given := options.get("filter")):
+            _require_no({name: value for name, value in options.items() if name != "filter"})
+            self._readable()
+            ledger, own, filters = self._directory.ledger, [self._dataset_id], read_filter(given)
+            ledger.require_filterable(own, filters, whole_documents=True)
+            ids, _ = ledger.matching_documents(own, filters, limit=SearchOptions(k=k).k, whole_documents=True)
+            found = ledger.documents_with_ids([int(each) for each in ids], own)
+            return [(_of_stored(stored_document(self._directory, each)), 0.0) for each in found]
         search = partial(self._manager.search_in, self._readable(), query)
         return _documents(self._answer(search, k, **options))
 
@@ -234,6 +253,8 @@ class BraidVectorStore(VectorStore):
         which by meaning are near to it and far from each other.
         """
         wanted, fetched = _numbers(k, fetch_k, lambda_mult)
+        if isinstance(query, str) and not query.strip():
+            return self.similarity_search(query, wanted, **options)
         vector = self.embeddings.embed_query(DEFAULTS.for_text(query).text)
         if self._mode == "semantic":
             return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **options)
@@ -256,7 +277,7 @@ class BraidVectorStore(VectorStore):
         """Return so many of the documents found, near to the vector and far from each other, and then those that have
         no vector yet.
         """
-        model = self._manager.model_of(self._collection).fingerprint
+        model = self._embeddings.model().fingerprint
         vectors = self._directory.ledger.embeddings(model, [hit.passage.chunk_id for hit in result.hits])
         found = [
             (document, vectors.get(hit.passage.chunk_id))

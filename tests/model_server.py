@@ -73,6 +73,8 @@ class ModelServer:
     """Words after which a stream says that it failed; 0 for one that does not."""
     unfinished: int = 0
     """Words after which a stream ends without its finish mark; 0 for one that ends as it should."""
+    finish: str = "stop"
+    """The mark at the end of a stream."""
     pause_after: int = 0
     """Words after which a stream waits for ``go_on``; 0 for one that does not."""
     go_on: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -205,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
         if server.unfinished:
             self.close_connection = True
             return
-        end = {"delta": {}, "finish_reason": "stop"}
+        end = {"delta": {}, "finish_reason": server.finish}
         self._event(_completion(call, end, kind="chat.completion.chunk"))
         self.wfile.write(b"data: [DONE]\n\n")
         self.close_connection = True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, create_model
 
-from braid.app.api.framework.requests import SAYS_SOMETHING, WHOLE, Given
+from braid.app.api.framework.requests import ISO_8601, SAYS_SOMETHING, WHOLE, Given
 from braid.app.api.schemas import DatasetId
 from braid.app.auth.identity import identity
 from braid.app.site import site
@@ -30,10 +30,6 @@ from braid.core.options import SearchOptions as CoreOptions
 from braid.core.search.strategies import strategies
 from braid.core.types import MAX_NAME_CHARS
 
-ISO_8601 = (
-    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$"
-)
 MAX_PROMPT_CHARS = 10_000
 MAX_PARAMETERS = 100
 PROMPTS = Literal[

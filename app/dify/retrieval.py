@@ -114,11 +114,7 @@ def _metadata(hit: Hit) -> dict[str, Any]:
     place = {
         "path": passage.source,
         "document_id": str(passage.document_id),
-        "chunk_id": passage.chunk_id,
-        "file_type": passage.file_type,
-        "heading_path": passage.heading_path,
-        "page": passage.page,
-        "line": passage.line,
+        **{name: getattr(passage, name) for name in ("chunk_id", "file_type", "heading_path", "page", "line")},
         "also_in": [each.source for each in hit.also_in] or None,
         "url": url_for("braid.search.document", chunk_id=passage.chunk_id, _external=True),
     }

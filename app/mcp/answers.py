@@ -100,7 +100,7 @@ class SearchAnswer(FoundAnswer, total=False):
     did_you_mean: str
     """The query with near words of the documents in place of those that none of them has."""
     notes: list[str]
-    """What of the documents that were found could not be read, such as pages without text."""
+    """What had no effect on the search, and what of the documents that were found could not be read."""
     query_vector_dimension: int | None
     persist_directory: str
     degraded: list[Missing]
@@ -234,8 +234,8 @@ class CheckAnswer(Answer, total=False):
     """Citations of passages that were not given, which ``text`` has no more."""
 
 
-class PutAnswer(Answer, total=False):
-    """Where the document is stored."""
+class StoredAnswer(Answer, total=False):
+    """Where the document is stored, or is again."""
 
     filepath: str
     dataset_id: int
@@ -246,13 +246,6 @@ class DeleteAnswer(Answer, total=False):
 
     filepath: str
     dataset_ids: list[int]
-
-
-class RestoreAnswer(Answer, total=False):
-    """Where the document is back."""
-
-    filepath: str
-    dataset_id: int
 
 
 class DeletedAnswer(Answer, total=False):

@@ -12,7 +12,7 @@ from braid.app.mcp.calls import Result
 from braid.app.user.datasets import Readable
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.ingest.plan import source_name
-from braid.core.json_form import to_json
+from braid.core.json_form import pick, to_json
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.overlap import fresh, joined
 from braid.core.types import MAX_ID, Document, Passage
@@ -73,14 +73,8 @@ class DocumentReader:
             "dataset_id": document.dataset_id,
             "also_in_datasets": [other.dataset_id for other in others],
             "passages": [
-                {
-                    "passage": first + n,
-                    "text": text,
-                    "heading_path": passage.heading_path,
-                    "page": passage.page,
-                    "line": passage.line,
-                }
-                for n, (passage, text) in enumerate(shown)
+                {"passage": number, "text": text, **pick(to_json(passage), "heading_path", "page", "line")}
+                for number, (passage, text) in enumerate(shown, first)
             ],
             "total": document.chunks,
             "next": end + 1 if end < document.chunks else None,

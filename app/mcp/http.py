@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
@@ -29,7 +29,6 @@ from braid.app.web.gate.threads import turn_of
 from braid.core.admission import Admission
 from braid.core.errors import NotFoundError, TooManyError
 from braid.core.extras import MissingExtraError, is_installed
-from braid.core.json_form import without_half_pairs
 from braid.core.ledger.outages import log_failure, outage_of
 
 if TYPE_CHECKING:
@@ -79,9 +78,9 @@ class _Servers:
         self._site = site
         self._wanted = anyio.Event()
         self._loaded = anyio.Event()
-        self._apps: dict[Kind, Starlette] = {}
+        self._apps: dict[Kind, ASGI] = {}
 
-    async def get(self, kind: Kind) -> Starlette:
+    async def get(self, kind: Kind) -> ASGI:
         """Return a server's app, once it is loaded."""
         self._wanted.set()
         await self._loaded.wait()
@@ -183,12 +182,7 @@ class _Gate:
             settings = self._site.settings
             pages = f"{_address(scope, settings.trusted_proxies)}{settings.url_prefix}/datasets"
             caller = {"path": PATH, IDENTITY: found, PAGES: pages, ASSISTANT: number}
-            await app({**scope, **caller}, partial(_readable, receive), send)
-
-
-async def _readable(receive: Callable[[], Awaitable[Any]]) -> Any:
-    message = await receive()
-    return {**message, "body": without_half_pairs(message["body"])} if message.get("body") else message
+            await app({**scope, **caller}, receive, send)
 
 
 def _address(scope: Any, proxies: int) -> str:

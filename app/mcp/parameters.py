@@ -80,10 +80,8 @@ class Tool:
         method = self.method.__name__
 
         async def called(ctx: Context_, **given: Any) -> Any:
-            arguments = {("first" if each == "from" else each): value for each, value in given.items()}
-            for each in TOOL_OPTIONS:
-                if arguments.get(each) is None:
-                    arguments.pop(each, None)
+            chosen = {each: value for each, value in given.items() if value is not None or each not in TOOL_OPTIONS}
+            arguments = {("first" if each == "from" else each): value for each, value in chosen.items()}
             return await anyio.to_thread.run_sync(run, ctx, lambda tools: getattr(tools, method)(**arguments))
 
         called.__name__ = self.name or method

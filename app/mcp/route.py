@@ -22,7 +22,6 @@ from braid.app.mounted import mount, url_for
 from braid.app.site import site
 from braid.app.user.assistants import NONE_OPEN, assistant_of
 from braid.core.extras import MissingExtraError, is_installed
-from braid.core.json_form import without_half_pairs
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -67,7 +66,7 @@ def _call(kind: Kind, assistant_id: int | None = None) -> Response:
     if not is_installed("mcp"):
         raise NotInstalled(str(MissingExtraError("the MCP server", "mcp", "mcp")))
     headers = [field for field in request.headers if field[0] != "Content-Length"]  # that of the text as it was sent
-    sent = httpx.Request("POST", "http://host/mcp", headers=headers, content=without_half_pairs(request.get_data()))
+    sent = httpx.Request("POST", "http://host/mcp", headers=headers, content=request.get_data())
     pages = url_for("braid.datasets.index", _external=True).rstrip("/")
     try:
         return anyio.run(_answer, _server(kind), sent, {IDENTITY: identity(), PAGES: pages, ASSISTANT: assistant_id})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, cast
 
 import anyio.to_thread
@@ -15,7 +15,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, TextContent
 from mcp_types import Tool as ShownTool
 from pydantic import ValidationError
-from starlette.applications import Starlette
 
 from braid.app.auth.identity import Identity
 from braid.app.mcp.answers import DocumentShown, LinksShown
@@ -30,10 +29,12 @@ from braid.app.mcp.calls import (
     answer_of,
     error_answer,
 )
+from braid.app.mcp.messages import with_messages
 from braid.app.mcp.parameters import READS, Tool, tools_of_class
 from braid.app.mcp.tools import Tools
 from braid.app.site import Site
 from braid.app.user.assistants import assistant_of
+from braid.app.web.gate.request_bodies import ASGI
 from braid.core.errors import InvalidInputError
 from braid.core.version import version
 
@@ -62,26 +63,39 @@ class StrictServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool by name. Raises ToolError where there is none, and for an argument that it does not have."""
-        known = {tool.name: tool.input_schema.get("properties", {}) for tool in await super().list_tools()}
-        if name not in known:
-            missing = InvalidInputError(f"there is no tool {name[:60]!r}; call one of {', '.join(known)}")
-            raise ToolError(f"ValidationError: {missing}") from missing
-        unknown = sorted(arguments.keys() - known[name].keys())
-        if unknown:
-            takes = f"takes {', '.join(known[name])}" if known[name] else "takes none"
-            error = InvalidInputError(f"{name} has no argument {unknown[0]!r}; it {takes}", field=unknown[0])
+        """Call a tool by name; null is as if an argument that may be left out was not given, as models write it.
+
+        Raises ToolError where there is no such tool, and for an argument that it does not have.
+        """
+        schemas = {tool.name: tool.input_schema for tool in await super().list_tools()}
+        try:
+            if name not in schemas:
+                raise InvalidInputError(f"there is no tool {name[:60]!r}; call one of {', '.join(schemas)}")
+            _require_known(name, arguments, schemas[name].get("properties", {}))
+        except InvalidInputError as error:
             raise ToolError(f"ValidationError: {error}") from error
-        return await super().call_tool(name, arguments, context)
+        needed = schemas[name].get("required", ())
+        given = {each: value for each, value in arguments.items() if value is not None or each in needed}
+        return await super().call_tool(name, given, context)
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Return a prompt. Raises MCPError for an unknown one, and for arguments that are missing."""
+        """Return a prompt. Raises MCPError for an unknown one, and for arguments that are missing or that it lacks."""
+        takes = {each.name: each.arguments or () for each in await super().list_prompts()}
         try:
+            if name in takes:
+                _require_known(name, arguments or {}, [each.name for each in takes[name]])
             return await super().get_prompt(name, arguments, context)
-        except ValueError as error:
+        except (InvalidInputError, ValueError) as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
+
+
+def _require_known(name: str, arguments: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raise InvalidInputError for an argument that a tool or prompt does not have."""
+    if unknown := sorted(arguments.keys() - set(known)):
+        takes = f"takes {', '.join(known)}" if known else "takes none"
+        raise InvalidInputError(f"{name} has no argument {unknown[0]!r}; it {takes}", field=unknown[0])
 
 
 class _Server(StrictServer):
@@ -125,9 +139,11 @@ def _add_documents(server: MCPServer[Any], tools_of: ToolsOf) -> None:
     @server.resource(
         "braid://documents/{document_id}", name="document", title="A document's text", mime_type="text/plain"
     )
-    async def document(document_id: int, ctx: Context[Any, Any]) -> str:
+    async def document(document_id: str, ctx: Context[Any, Any]) -> str:
         """Return the text of a document; its `document_id` is in the metadata of results."""
-        found = await anyio.to_thread.run_sync(lambda: tools_of(ctx).document_text(document_id))
+        if not document_id.isdecimal() or len(document_id) > 100:
+            raise ResourceNotFoundError(f"document_id is {document_id[:60]!r}; give a number, as results have it")
+        found = await anyio.to_thread.run_sync(lambda: tools_of(ctx).document_text(int(document_id)))
         if found["status"] != "success":
             raise ResourceNotFoundError(found["message"])
         return str(found["text"])
@@ -170,7 +186,7 @@ def server_for(site: Site, kind: Kind) -> MCPServer[Any]:
     return make_connector(tools_of) if kind == "connector" else make_server(tools_of, read_only=kind == "read")
 
 
-def app_of(server: MCPServer[Any], allowed_hosts: tuple[str, ...] | None) -> Starlette:
+def app_of(server: MCPServer[Any], allowed_hosts: tuple[str, ...] | None) -> ASGI:
     """Return the app that answers requests to ``/mcp`` under the names of this computer and the given ones.
 
     With None it answers under every name: a host app knows its own.
@@ -183,13 +199,14 @@ def app_of(server: MCPServer[Any], allowed_hosts: tuple[str, ...] | None) -> Sta
             f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in names for port in ("", ":*")
         ],
     )
-    return server.streamable_http_app(
+    app = server.streamable_http_app(
         streamable_http_path="/mcp",
         stateless_http=True,
         json_response=True,
         max_request_body_size=MAX_REQUEST_BYTES,
         transport_security=security,
     )
+    return with_messages(app)
 
 
 CONNECTOR = (

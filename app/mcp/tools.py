@@ -22,10 +22,9 @@ from braid.app.mcp.answers import (
     ExplainAnswer,
     FetchAnswer,
     FoundAnswer,
-    PutAnswer,
     ReadAnswer,
-    RestoreAnswer,
     SearchAnswer,
+    StoredAnswer,
 )
 from braid.app.mcp.calls import Meter, Result, error_answer, report_errors
 from braid.app.mcp.documents import DocumentReader, document_link, document_number, shown_id
@@ -236,19 +235,14 @@ class Tools:
             "query_vector_dimension": self._dimension(result),
             "persist_directory": str(data_dir) if self._account.is_admin else data_dir.name,
         }
-        if result.read_filters:
-            found["read_filters"] = form["read_filters"]
-        if result.added_forms:
-            found["added_forms"] = form["added_forms"]
-        if result.did_you_mean:
-            found["did_you_mean"] = result.did_you_mean
+        said = ("read_filters", "added_forms", "did_you_mean", "unresolved_dataset_ids")
+        found |= {name: form[name] for name in said if form[name]}
         if result.degraded:
             found["degraded"] = [{"part": part["leg"], "reason": part["reason"]} for part in form["degraded"]]
         documents = {hit.passage.document_id: hit.passage for hit in result.hits}
-        if notes := [note for one in documents.values() for note in gap_notes(one.title or one.source, one.metadata)]:
+        gaps = [note for one in documents.values() for note in gap_notes(one.title or one.source, one.metadata)]
+        if notes := [*result.notes, *gaps]:
             found["notes"] = notes
-        if result.unresolved_dataset_ids:
-            found["unresolved_dataset_ids"] = form["unresolved_dataset_ids"]
         return found
 
     def _dimension(self, result: SearchResult) -> int | None:
@@ -257,7 +251,7 @@ class Tools:
             return None
         return self._braid.dense.dimension(result.collections[0])
 
-    @tool("Store a document", WRITES, PutAnswer, outage="BraidError", store="BraidError")
+    @tool("Store a document", WRITES, StoredAnswer, outage="BraidError", store="BraidError")
     def put_document(
         self,
         text: Annotated[str, Field(description="The whole text, up to 5,000,000 characters")],
@@ -335,7 +329,7 @@ class Tools:
         self._braid.indexer.wake()
         return {"status": "success", "message": "deleted", "filepath": filepath, "dataset_ids": removed}
 
-    @tool("Restore a deleted document", WRITES, RestoreAnswer, outage="BraidError", store="BraidError")
+    @tool("Restore a deleted document", WRITES, StoredAnswer, outage="BraidError", store="BraidError")
     def restore_document(self, filepath: Path, dataset_id: DatasetId) -> Result:
         """Restore a document that was deleted some days ago at most, with its parts."""
         filepath, dataset = source_name(filepath), self._writable(dataset_id)
@@ -435,14 +429,10 @@ class Tools:
         """List the datasets that the user may search: id, name, kind, counts, and keys of the documents' metadata."""
         datasets = [
             {
-                "id": dataset.id,
-                "name": dataset.name,
+                **pick(to_json(dataset), "id", "name", "description", "documents", "owner"),
                 "kind": "shared" if dataset.shared else "personal",
                 "may_write": self._datasets.may_write(dataset),
-                "description": dataset.description,
-                "documents": dataset.documents,
                 "passages": dataset.chunks,
-                "owner": dataset.owner,
                 "metadata_keys": self._metadata_keys(dataset),
             }
             for dataset in self._readable.all
@@ -465,23 +455,10 @@ class Tools:
         """Explain the rank of the document's best passage."""
         manager, options = self._braid.manager, self._asker | self._options
         passage = best_passage(manager.search, self._braid.ledger, document, query, **options)
-        explanation = manager.explain(
-            query,
-            chunk_id=passage.chunk_id,
-            dataset_ids=[passage.dataset_id],
-            filters=filters,
-            **options,
-        )
-        return {
-            "chunk_id": passage.chunk_id,
-            "dataset_id": passage.dataset_id,
-            "heading_path": passage.heading_path,
-            "found": explanation.found,
-            "reason": explanation.reason,
-            "detail": explanation.detail,
-            "rank": explanation.rank,
-            "reranker": explanation.reranker,
-        }
+        options |= {"dataset_ids": [passage.dataset_id], "filters": filters}
+        explanation = manager.explain(query, chunk_id=passage.chunk_id, **options)
+        place = pick(to_json(passage), "chunk_id", "dataset_id", "heading_path")
+        return {**place, **pick(to_json(explanation), "found", "reason", "detail", "rank", "reranker")}
 
     @tool("Find an exact text", READS, ExactAnswer, outage="HybridRetrieverError")
     def find_exact(

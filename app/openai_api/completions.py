@@ -23,10 +23,13 @@ from braid.core.chat.citations import Citation, citation_json
 from braid.core.chat.links import LinkFilter, check_links
 from braid.core.chat.texts import Language, say
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Event, StageStarted
+from braid.core.errors import Reason
 from braid.core.json_form import to_json
+from braid.core.models.pieces import WITHHELD_TEMPLATE
 from braid.core.text.token_budget import estimate_tokens
 
 DONE = "data: [DONE]\n\n"
+Finish = Literal["stop", "length", "content_filter"]
 
 
 class LinkedCitation(CitationShown):
@@ -92,7 +95,7 @@ class Choice(BaseModel):
 
     index: Literal[0] = 0
     message: MessageShown
-    finish_reason: Literal["stop", "length"]
+    finish_reason: Finish
     logprobs: None = None
 
 
@@ -260,7 +263,9 @@ def _tail(result: ChatResult, language: Language) -> str:
     return "".join(f"\n\n{part}" for part in (missing, footnotes(result.citations, _page)) if part)
 
 
-def _finish(result: ChatResult) -> Literal["stop", "length"]:
+def _finish(result: ChatResult) -> Finish:
+    if any(isinstance(note, Reason) and note.template == WITHHELD_TEMPLATE for note in result.notes):
+        return "content_filter"
     return "length" if result.cut else "stop"
 
 

@@ -192,14 +192,15 @@ class ResponseEvents(Chunks):
 
 def _shown(whole: Completion) -> ResponseShown:
     choice, usage = whole.choices[0], whole.usage
-    status = "incomplete" if choice.finish_reason == "length" else "completed"
+    reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(choice.finish_reason)
+    status = "incomplete" if reason else "completed"
     content = _part(choice.message.content, choice.message.annotations)
     return ResponseShown(
         id=_id(whole.id),
         created_at=whole.created,
         model=whole.model,
         status=status,
-        incomplete_details={"reason": "max_output_tokens"} if status == "incomplete" else None,
+        incomplete_details={"reason": reason} if reason else None,
         output=[
             {
                 "type": "message",

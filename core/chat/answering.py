@@ -306,15 +306,15 @@ class _Pieces:
 
     def __iter__(self) -> Iterator[str]:
         """Yield the pieces. Raises ModelError for a model that fails, unless what is there already is to be kept."""
+        has_some = self._keeps
         try:
             for piece in self._pieces:
                 if self._stopped.is_set():
                     return
+                has_some = has_some or not piece.isspace()
                 yield piece
-        except ModelCutError as error:
-            self.broken = str(error)
         except ModelError as error:
-            if not self._keeps:
+            if not (has_some if isinstance(error, ModelCutError) else self._keeps):
                 raise
             self.broken = str(error)
 

@@ -615,9 +615,13 @@ class Ledger:
         vain = vain_keys(parse_where(filters.metadata), whole_documents=whole_documents)
         if not vain or not dataset_ids:
             return
-        rows = self.database.rows(prepared.KEYS_THERE, datasets=sorted(dataset_ids), keys=sorted(vain))
-        if unknown := sorted(vain.keys() - {row[0] for row in rows}):
+        if unknown := self.absent_keys(dataset_ids, vain):
             raise InvalidInputError(f"in the filters, {vain[unknown[0]]}", field="filters.metadata")
+
+    def absent_keys(self, dataset_ids: Collection[int], keys: Collection[str]) -> list[str]:
+        """Return those of the keys that no metadata of these datasets' documents has."""
+        rows = self.database.rows(prepared.KEYS_THERE, datasets=sorted(dataset_ids), keys=sorted(keys))
+        return sorted({*keys} - {row[0] for row in rows})
 
     def matching_documents(
         self,

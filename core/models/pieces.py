@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from braid.core.errors import Reason
+from braid.core.errors import N_, Reason
 
 
 class WholeText:
@@ -78,6 +78,14 @@ MARKS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
 that of OpenAI's interface of responses."""
 TOO_LONG = frozenset({"length", "max_tokens", "MAX_TOKENS", "incomplete"})
 """Reasons that mean the model reached its limit."""
+WITHHELD = frozenset(
+    {
+        *("content_filter", "content_filtered", "guardrail_intervened", "refusal"),
+        *("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
+    }
+)
+"""Reasons that mean a filter ended the answer: OpenAI's, Bedrock's and Anthropic's, and those of Gemini."""
+WITHHELD_TEMPLATE = N_("the answer of the model %(model)s was ended by its provider's filter")
 MARKING_PACKAGES = frozenset(
     {
         "langchain_anthropic",
@@ -107,6 +115,8 @@ class FinishMark:
         """Return why the answer of the model ``name`` is not complete; empty if it is, as far as one can tell."""
         if self._reason in TOO_LONG:
             return Reason("the model %(model)s reached its limit of words", model=name)
+        if self._reason in WITHHELD:
+            return Reason(WITHHELD_TEMPLATE, model=name)
         if self._is_expected and not self._reason:
             return Reason("the model %(model)s ended without the mark that its answer is complete", model=name)
         return ""

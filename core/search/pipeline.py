@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from braid.core.errors import EmbeddingError, ModelError, Reason
+from braid.core.metadata.where import FACTS, conditions_of, parse_where
 from braid.core.models.rerank import reaches_min_score
 from braid.core.search.context import SearchContext, SearchModels
 from braid.core.search.diversity import Move, diversified
@@ -217,7 +218,16 @@ class Search(SearchTools):
     def result(
         self, hits: Sequence[Hit], *, generator: str, queries: tuple[str, ...], did_you_mean: str = ""
     ) -> SearchResult:
-        """Return the hits with what the trace reports, and with the options that did nothing."""
+        """Return the hits with what the trace reports, and with the options that did nothing; where there are no hits,
+        with the keys that filters name and no document has.
+        """
+        where = None if hits or not self.scope.collections else parse_where(self.query.filters.metadata)
+        named = {each.key for each in conditions_of(where)} - FACTS.keys()
+        if named and (absent := self.context.ledger.absent_keys(self.scope.dataset_ids, named)):
+            names = ", ".join(absent)
+            self.trace.note(
+                Reason("the filters name %(names)s, and no document that was searched has such metadata", names=names)
+            )
         unused = (f"{name} did nothing: {reason}" for name, reason in self.query.unused().items() if name in NOTED)
         return SearchResult(
             query=self.query,

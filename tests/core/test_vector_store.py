@@ -79,7 +79,7 @@ def test_filters_are_chromas(store: BraidVectorStore) -> None:
     both = {"$or": [{"kind": {"$eq": "cat"}}, {"kind": {"$eq": "bird"}}]}
     retriever = store.as_retriever(search_kwargs={"k": 5, "filter": both})
     assert set(ids(retriever.invoke("animal"))) == {"cat", "bird"}
-    with pytest.raises(InvalidInputError, match="there is no option 'where'"):
+    with pytest.raises(InvalidInputError, match=r"where cannot be given .* give it as filter"):
         store.similarity_search("the dog", where={})
 
 
@@ -274,6 +274,11 @@ def test_what_cannot_be_done_is_refused_as_a_whole(store: BraidVectorStore, call
             "filters cannot be given .* as filter",
         ),
         (lambda store, _: store.similarity_search("cat", mode="keyword"), "mode cannot be given"),
+        (lambda store, _: store.similarity_search("cat", expr="year > 2020"), "expr cannot be given .* as filter"),
+        (lambda store, _: store.similarity_search("cat", score_threshold=0.5), "score_threshold .*min_score"),
+        (lambda store, _: store.similarity_search("cat", fetch_k=50), "fetch_k .*a filter holds for all documents"),
+        (lambda store, _: store.similarity_search("cat", where_document={}), "where_document .*mode='hybrid'"),
+        (lambda store, _: store.similarity_search("cat", namespace="x"), "namespace .*one dataset"),
         (lambda store, _: store.similarity_search("cat", group_by="passage"), "group_by cannot be given"),
         (
             lambda store, _: store.similarity_search_by_vector("cat"),
@@ -298,7 +303,12 @@ def test_engine_langchain_takes_no_vector(library: Braid) -> None:
 
 
 def test_what_other_stores_have_is_missed_with_the_way_here(store: BraidVectorStore) -> None:
-    for name, remedy in (("get", "get_by_ids"), ("update_document", "add_documents"), ("add_images", "texts alone")):
+    for name, remedy in (
+        ("get", "get_by_ids"),
+        ("update_document", "add_documents"),
+        ("_collection", "counts"),
+        ("add_images", "texts alone"),
+    ):
         assert not hasattr(store, name)
         with pytest.raises(AttributeError, match=f"has no '{name}'; .*{remedy}"):
             getattr(store, name)
@@ -396,6 +406,54 @@ def test_a_model_that_writes_filters(store: BraidVectorStore) -> None:
         vectorstore=store, query_constructor=written, structured_query_translator=ChromaTranslator()
     )
     assert ids(retriever.invoke("animals since 2025")) == ["dog"]
+
+
+def test_a_filter_by_metadata_that_nothing_has_says_so(
+    store: BraidVectorStore, library: Braid, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the dialect of another store, or misspelt, it would look like a question without an answer."""
+    store.add_documents(CATS)
+    elsewhere = library.vector_store(library.ledger.add_dataset(1, uuid.uuid4().hex), wait_s=WAIT_S)
+    elsewhere.add_texts(["the cat elsewhere"], [{"metadata.year": 2024}])
+    said = "the filters name metadata.year, and no document that was searched has such metadata"
+    assert store.similarity_search("the cat", filter={"metadata.year": 2024}) == []
+    assert said in caplog.text
+    caplog.clear()
+    for found, filter in ((0, {"year": 1999}), (3, {"metadata.year": {"$exists": False}}), (0, {"file_type": "pdf"})):
+        assert len(store.similarity_search("the cat", filter=filter)) == found
+    assert elsewhere.similarity_search("the cat", filter={"metadata.year": 2024})
+    assert "filters name" not in caplog.text
+    both = {"$or": [{"yeer": 1}, {"$and": [{"kind": "cat"}, {"metadata.year": 1}]}]}
+    number = store._dataset_id
+    result = library.search("the cat", user_id=1, dataset_ids=[number], filters=both)
+    assert result.notes == (
+        "the filters name metadata.year, yeer, and no document that was searched has such metadata",
+    )
+    retriever = library.get_retriever(user_id=1, dataset_ids=[number], on_degraded="ignore")
+    assert retriever.invoke("the cat", filters=both) == []
+    assert "filters name" not in caplog.text
+
+
+@pytest.mark.parametrize("search_type", ["similarity", "mmr"])
+def test_a_model_that_puts_all_of_the_question_into_the_filter(store: BraidVectorStore, search_type: str) -> None:
+    """LangChain asks for a blank then, as for "I want to watch a movie rated higher than 8.5" in its own guide."""
+    store.add_documents(CATS)
+    wanted = Comparison(comparator=Comparator.GTE, attribute="year", value=2024)
+    for limit, found in ((None, {"cat", "dog"}), (1, {"cat"})):
+        written = RunnableLambda(lambda _, limit=limit: StructuredQuery(query=" ", filter=wanted, limit=limit))
+        retriever = SelfQueryRetriever(
+            vectorstore=store,
+            query_constructor=written,
+            structured_query_translator=ChromaTranslator(),
+            search_type=search_type,
+            use_original_query=False,
+        )
+        assert set(ids(retriever.invoke("since 2024"))) == found
+    assert store.similarity_search_with_score("", 1, filter={"kind": "dog"}) == [(CATS[1], 0.0)]
+    assert store.similarity_search("", filter={"kind": "fish"}) == []
+    for wrong in ({}, {"filter": {"year": {"$near": 1}}}, {"filter": {"kind": "cat"}, "min_score": 1}):
+        with pytest.raises(InvalidInputError):
+            store.similarity_search("", **wrong)
 
 
 # ---------------------------------------------------------------- `Braid.get` and `Braid.delete`

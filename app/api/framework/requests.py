@@ -36,12 +36,23 @@ ELSEWHERE: Mapping[str, str] = {
     '(allowed_groups), and dataset_ids names these datasets, or "all"',
 }
 """Names that other interfaces take in the body, and what to do instead."""
+ISO_8601 = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$"
+)
+REMEDIES: Mapping[str, str] = {
+    SAYS_SOMETHING: "it is blank; write something",
+    ISO_8601: "write a day, such as 2026-01-31, or a time, such as 2026-01-31T09:00Z",
+}
+"""What to write where a text does not have a pattern."""
 KEY_PATTERN = r"^[!-~]{0,500}$"
 MAX_BODY_BYTES = 2 * 2**20
 """Longest JSON that is parsed."""
 _FILE_WITHIN = re.compile(rb'(;base64,|"(?:file_)?data"\s*+:\s*+")[A-Za-z0-9+/=_\\-]++')
 _TYPE = re.compile(r"(?:constrained-)?(?:str|int|float|bool)|[\w-]+\[.*\]")
 _OF_TYPE = "Input should be "
+UNKNOWN = "extra_forbidden"
+"""Pydantic's type of the error for a name that a model does not have."""
 MAX_ERRORS = 20
 """Largest number of errors reported for one request."""
 TOO_MANY_ERRORS = 1_000
@@ -96,7 +107,7 @@ def read_body(model: TypeAdapter[Any]) -> Any:
         # 400 if the body is not JSON, 422 if the JSON does not fit
         if error.error_count() == 1 and _errors(error)[0]["type"] == "json_invalid":
             raise BadRequest(f"the body is not JSON: {_errors(error)[0]['msg']}") from None
-        raise _invalid(error) from None
+        raise _invalid(error, model) from None
 
 
 def _json_text() -> bytes:
@@ -136,7 +147,7 @@ def read_query(model: type[Model]) -> Model:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise _invalid(error) from None
+        raise _invalid(error, TypeAdapter(model)) from None
 
 
 def read_path(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,31 +158,52 @@ def read_path(given: Mapping[str, Any]) -> dict[str, Any]:
     return dict(given)
 
 
-def _invalid(error: ValidationError) -> InvalidRequestError:
+def _invalid(error: ValidationError, model: TypeAdapter[Any]) -> InvalidRequestError:
     if (count := error.error_count()) > TOO_MANY_ERRORS:
         return InvalidRequestError((("", f"{count:,} fields or values do not fit; see the API's documentation"),))
     of_field: dict[str, list[ErrorDetails]] = {}
     for each in _errors(error):
         of_field.setdefault(_field(each["loc"]), []).append(each)
-    return InvalidRequestError(tuple((name, _explain_all(told)) for name, told in [*of_field.items()][:MAX_ERRORS]))
+    schema = model.json_schema() if any(each["type"] == UNKNOWN for each in _errors(error)) else {}
+    shown = [*of_field.items()][:MAX_ERRORS]
+    return InvalidRequestError(tuple((name, _explain_all(told, schema)) for name, told in shown))
 
 
 def _errors(error: ValidationError) -> list[ErrorDetails]:
     return error.errors(include_url=False, include_input=False)
 
 
-def _explain_all(errors: list[ErrorDetails]) -> str:
+def _explain_all(errors: list[ErrorDetails], schema: dict[str, Any]) -> str:
     """Return what is wrong with a field that has an error for each of its alternatives: with the one of its type."""
     fitting = [each for each in errors if not each["type"].endswith("_type")]
-    first, *others = dict.fromkeys(map(_explain, fitting or errors))
+    first, *others = dict.fromkeys(_explain(each, schema) for each in fitting or errors)
     return " or ".join([first, *(each.removeprefix(_OF_TYPE) for each in others)])
 
 
-def _explain(error: ErrorDetails) -> str:
-    blank = error.get("ctx", {}).get("pattern") == SAYS_SOMETHING
-    if error["type"] == "extra_forbidden" and error["loc"][-1] in ELSEWHERE:
-        return ELSEWHERE[str(error["loc"][-1])]
-    return "it is blank; write something" if blank else error["msg"]
+def _explain(error: ErrorDetails, schema: dict[str, Any]) -> str:
+    *place, name = error["loc"] or ("",)
+    if error["type"] == UNKNOWN:
+        return (
+            ELSEWHERE.get(str(name)) or f"there is no such field; give {', '.join(_names_at(schema, place)) or 'none'}"
+        )
+    told = REMEDIES.get(error.get("ctx", {}).get("pattern", ""), error["msg"])
+    return told.replace(" after validation", "")
+
+
+def _names_at(schema: dict[str, Any], place: list[int | str]) -> list[str]:
+    """Return the names of the fields at a place of a document, in all of the forms that it may have there."""
+
+    def forms(part: dict[str, Any]) -> list[dict[str, Any]]:
+        if "$ref" in part:
+            part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+        inner = [*part.get("anyOf", ()), *part.get("oneOf", ())]
+        return [form for each in inner for form in forms(each)] if inner else [part]
+
+    here = forms(schema)
+    for name in place:  # tags of forms are among them, which are no names
+        below = [each.get("items") if isinstance(name, int) else each.get("properties", {}).get(name) for each in here]
+        here = [form for each in below if each for form in forms(each)] or here
+    return list(dict.fromkeys(name for each in here for name in each.get("properties", ())))
 
 
 def _field(place: tuple[int | str, ...]) -> str:

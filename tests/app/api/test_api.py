@@ -206,6 +206,47 @@ def test_wrong_requests_name_the_field(ann: Caller) -> None:
         assert problem(ann("POST", "/search", body), status, field)
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "told"),
+    [
+        ("POST", "/search", {"query": "a", "k": 3}, "k: there is no such field; give fusion, "),
+        ("POST", "/search", {"query": "a", "mode": "x"}, "mode: there is no such field; give fusion, "),
+        (
+            "POST",
+            "/search",
+            {"query": "a", "filters": {"year": 1}},
+            "filters.year: there is no such field; give file_types, source_prefix, date_from, date_to, metadata, ",
+        ),
+        (
+            "POST",
+            "/chat",
+            {"message": "a", "history": [{"role": "user", "text": "x", "content": "x"}]},
+            "history.0.content: there is no such field; give role, text",
+        ),
+        ("GET", "/datasets?size=3", None, "size: there is no such field; give limit, offset"),
+        ("GET", "/me?x=3", None, "x: there is no such field; give none"),
+        (
+            "POST",
+            "/search",
+            {"query": "a", "filters": {"date_from": "yesterday"}},
+            "filters.date_from: write a day, such as 2026-01-31, or a time, such as 2026-01-31T09:00Z",
+        ),
+    ],
+)
+def test_what_may_be_sent_is_said_where_a_name_or_a_text_is_wrong(
+    ann: Caller, method: str, path: str, body: Any, told: str
+) -> None:
+    assert told in problem(ann(method, path, body), 422, told.partition(":")[0])
+
+
+def test_many_wrong_names_are_told_at_once(ann: Caller) -> None:
+    """The document of the request is made once, not once a name."""
+    body = {"query": "a", **{f"name{number}": number for number in range(900)}}
+    told = problem(ann("POST", "/search", body), 422, "name0")
+    assert told.count("there is no such field") == 20
+    assert ", search_mode, " in told
+
+
 def test_the_embedding_model_must_be_the_collections_own(ann: Caller) -> None:
     told = problem(ann("POST", "/search", {"query": "a", "embedding_model": "openai:ada"}), 400, "embedding_model")
     assert "openai:ada" in told

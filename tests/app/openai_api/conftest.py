@@ -51,4 +51,5 @@ def ann(town: Town) -> openai.OpenAI:
 def eve(town: Town) -> Iterator[openai.OpenAI]:
     town.model.calls.clear()
     yield town.client("eve")
+    town.model.finish = "stop"
     town.model.unfinished = town.model.broken = town.model.fails_after = 0

@@ -416,6 +416,33 @@ def test_a_model_that_is_cut_short_is_said_to_be(town: Town, eve: openai.OpenAI)
     assert [chunk.choices[0].finish_reason for chunk in found][-1] == "length"
 
 
+@pytest.mark.parametrize(
+    ("mark", "reason", "incomplete"),
+    [("content_filter", "content_filter", "content_filter"), ("length", "length", "max_output_tokens")],
+)
+def test_an_answer_that_a_filter_has_ended_is_told_from_one_that_was_too_long(
+    town: Town, eve: openai.OpenAI, mark: str, reason: str, incomplete: str
+) -> None:
+    town.model.finish = mark
+    found = eve.chat.completions.create(model="braid:2", messages=ask("Which error?"))
+    assert found.choices[0].message.content
+    assert found.choices[0].finish_reason == reason
+    assert any(("provider's filter" in note) is (mark == "content_filter") for note in found.braid["notes"])
+    chunks = eve.chat.completions.create(model="braid:2", messages=ask("Which error?"), stream=True)
+    assert [chunk.choices[0].finish_reason for chunk in chunks][-1] == reason
+    response = eve.responses.create(model="braid:2", input="Which error?")
+    assert (response.status, response.incomplete_details.reason) == ("incomplete", incomplete)
+
+
+def test_an_answer_of_which_a_filter_left_nothing_says_so(
+    town: Town, eve: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town.model.finish = "content_filter"
+    monkeypatch.setattr(town.model, "reply", lambda _: "")
+    with pytest.raises(openai.APIStatusError, match="was ended by its provider's filter"):
+        eve.with_options(max_retries=0).chat.completions.create(model="braid:2", messages=ask("Which error?"))
+
+
 def test_what_is_withdrawn_from_a_stream_is_said_not_to_count() -> None:
     chunks = Chunks(Head("braid", "en"))
     happened = (
