@@ -150,6 +150,8 @@ def test_adding_waits_for_its_own_documents_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("braid.core.indexes.embedder.SLICE_S", 0.0001)  # one call to the model a turn
+    for rest in ("LEAST_REST_S", "RESTS"):  # and what waits is looked up before each
+        monkeypatch.setattr(f"braid.core.indexes.embedding_order.{rest}", 0)
     embeddings = Stopping()
     with Braid(tmp_path, embedding_model=embeddings) as braid, ThreadPoolExecutor(1) as thread:
         mine, other = add_notes(braid.ledger), braid.ledger.add_dataset(1, "books").id
