@@ -60,8 +60,8 @@ _ENTRIES = tuple(
 _DAY = re.compile(
     r"[-\s]{0,40}(\d{4}(?:년 |[./-])\s?\d{1,2}(?:월 |[./-])\s?\d{1,2}일?)\.?\s?[(（]?[^\d:]{0,12}[-\s]{0,40}"
 )
-_MIN_ENTRIES, _MOST_LINES = 3, 8
-"""Entries of a chat or a log, and lines for each of them on average."""
+_MIN_ENTRIES, _MOST_LINES, _MOST_NAMED = 3, 8, 0.8
+"""Entries of a chat or a log, lines for each of them on average, and the share of those whose first line is a name."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -120,8 +120,12 @@ def _entries(text: str) -> Iterator[Section]:
         return
     days = {at: found[1] for at, line in enumerate(lines) if (found := _DAY.fullmatch(line))}
     cuts = sorted({0, *starts, *days})
-    day = ""
-    for start, end in zip(cuts, [*cuts[1:], len(lines)], strict=True):
+    whole = {start: "\n".join(lines[start:end]).strip("\n") for start, end in pairwise([*cuts, len(lines)])}
+    is_name = sum("\n" in whole[start] for start in starts) >= _MOST_NAMED * len(starts)
+    day, heads = "", set(starts)
+    for start, end in pairwise([*cuts, len(lines)]):
         day = days.get(start, day)
-        said = "\n".join(lines[start:end]).rstrip()
-        yield Section("" if start in days and end == start + 1 else said, day, None, start + 1, kind="record")
+        said = "" if start in days and end == start + 1 else whole[start].rstrip()
+        if is_name and start in heads:  # a line with who and when, above what is said
+            said = re.sub(r":?[ \t]*\n[ \t]*", ": ", said, count=1)
+        yield Section(said, day, None, start + 1, end, "record")

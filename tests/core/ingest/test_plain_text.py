@@ -12,15 +12,15 @@ def read(name: str, text: str) -> ParsedDocument:
 
 
 MARKED = {
-    "adoc": "= Pumps\n\n== Safety\nNever run dry.\n\n=== Oil\nUse 46.\n----\n== code\n----\n////\nsecret\n\nmore\n////\n"
-    "== Faults\n// secret\nE7 is no water. // kept\n",
+    "adoc": "= Pumps\n\n== Safety\nNever run dry.\n\n=== Oil\nUse 46.\n----\n== code\n----\n"
+    "////\nsecret\n\nmore\n////\n== Faults\n// secret\nE7 is no water. // kept\n",
     "org": "#+TITLE: Pumps\n* Safety\nNever run dry.\n** TODO [#A] Oil   :shop:\nUse 46.\n#+BEGIN_SRC\n* code\n"
     "#+END_SRC\n# secret\n* Faults\nE7 is no water. // kept\n",
     "rst": "=====\nPumps\n=====\n\nSafety\n------\nNever run dry.\n\nOil\n~~~\nUse 46.\n\n* code\n\n"
     "====  ====\na     b\n====  ====\n\n"
     ".. secret\n\nFaults\n------\nE7 is no water. // kept\n",
-    "tex": "\\title{Pumps}\n\\section{Safety}\\label{s}\nNever run dry. % secret\n\\subsection*{Oil}\nUse 46. 5\\% more\n"
-    "* code\n"
+    "tex": "\\title{Pumps}\n\\section{Safety}\\label{s}\nNever run dry. % secret\n\\subsection*{Oil}\n"
+    "Use 46. 5\\% more\n* code\n"
     "\\section[f]{Faults}\nE7 is no water. // kept\n",
 }
 
@@ -70,6 +70,18 @@ def test_a_message_is_a_record_with_who_and_when(first: str, second: str, day: s
         (day, f"{second}\nand a second line", "record", 4),
         (day, first, "record", 6),
     ]
+
+
+def test_a_name_above_what_is_said_is_in_one_line_with_it() -> None:
+    text = "[3/5 9:02 AM] Ola\nThe lift is out.\n\n[3/5 9:05 AM] Priya\nUse dock 4.\nIt opens at 7.\n\n"
+    text += "[3/6 8:00 AM] Ola\nDone.\n"
+    found = [(each.text, each.line, each.line_end) for each in read("teams.txt", text).sections]
+    assert found[:2] == [
+        ("[3/5 9:02 AM] Ola: The lift is out.", 1, 3),
+        ("[3/5 9:05 AM] Priya: Use dock 4.\nIt opens at 7.", 4, 7),
+    ]
+    zoom = "09:01:23\t From Ann to Everyone:\n\tThe crane costs 84,000\n" * 3
+    assert read("zoom.txt", zoom).sections[0].text == "09:01:23\t From Ann to Everyone: The crane costs 84,000"
 
 
 def test_a_letter_with_times_in_it_is_one_text() -> None:

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import count, pairwise
+from itertools import count, islice, pairwise
 from statistics import median
 
 from braid.core.ingest.readers.paged.characters import LinePiece
@@ -25,7 +25,7 @@ from braid.core.ingest.readers.paged.layout import (
 )
 from braid.core.text.contents import contents_lines, has_leader
 
-MAX_ROWS, MAX_COLUMNS = 300, 60
+MAX_ROWS, MAX_COLUMNS, MAX_TABLES = 300, 60, 50
 _MIN_ROWS, _MIN_COLUMNS = 3, 2
 _MANY_COLUMNS, _WIDE_WHITE = 4, 1.5
 """Columns, with so many heights of a line between them, with which a table has a row less: an invoice for one thing."""
@@ -63,7 +63,7 @@ def with_aligned_tables(text: str, layout: Layout, left_out: set[Row]) -> Layout
     )
     blocks = [*head, *layout.body, *foot]
     for pieces in _one_below_another(blocks) if not layout.is_upright else ():
-        for table in _tables(text, rows_of(pieces)):
+        for table in islice(_tables(text, rows_of(pieces)), MAX_TABLES):
             inside = set(table.pieces)
             kept = (replace(each, rows=tuple(row for row in each.rows if row[0] not in inside)) for each in blocks)
             blocks = with_table([each for each in kept if each.rows or each.table], table)
@@ -101,8 +101,10 @@ def _run(text: str, rows: Sequence[Row], start: int) -> tuple[list[Row], list[Sp
     for row in rows[start : start + MAX_ROWS]:
         height = max(piece.height for piece in row)
         is_apart = bool(run) and row[0].top - run[-1][0].bottom > _APART * height
+        if is_apart or len(row) > MAX_COLUMNS or (not run and len(row) < _MIN_COLUMNS):
+            break
         wider = None if has_leader(" ".join(piece.of(text) for piece in row)) else _with_row(columns, row)
-        if is_apart or wider is None or len(wider) > MAX_COLUMNS or (not run and len(row) < _MIN_COLUMNS):
+        if wider is None or len(wider) > MAX_COLUMNS:
             break
         columns = wider
         run.append(row)
