@@ -38,7 +38,12 @@ class Format:
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("txt", Reason("plain text"), (".txt", ".text", ".log", ".lst", ".rst", ".adoc", ".org", ".tex"), "text"),
+    Format(
+        "txt",
+        Reason("plain text"),
+        (".txt", ".text", ".log", ".lst", ".ics", ".vcf", ".rst", ".adoc", ".org", ".tex"),
+        "text",
+    ),
     Format("md", Reason("a Markdown document"), (".md", ".markdown", ".mdx"), "markdown"),
     Format("html", Reason("a web page"), (".html", ".htm", ".xhtml"), "html"),
     Format("pdf", Reason("a PDF document"), (".pdf",), "paged.pdf", "pdf"),
@@ -120,7 +125,7 @@ def formats() -> tuple[Format, ...]:
     found = list(FORMATS)
     for name, point in installed(READERS).items():
         if name in taken or not _NAME.fullmatch(name):
-            why = "the name is taken" if name in taken else "the name is not a suffix such as ics"
+            why = "the name is taken" if name in taken else "the name is not a suffix such as cal"
             logger.warning("reader %r of %s is left out: %s", name, point.value, why)
         else:
             found.append(Format(name, f"a {name} file", (f".{name}",), point.value, kind="", point=point))

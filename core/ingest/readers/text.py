@@ -1,10 +1,12 @@
 """Plain text, and formats that are read as such: the lines as they are, without comments.
 
-A section per heading of AsciiDoc, Org, reStructuredText and LaTeX; a record per message of a chat, or entry of a log.
+A section per heading of AsciiDoc, Org, reStructuredText and LaTeX; a record per message of a chat, per entry of a log,
+per event of a calendar (RFC 5545), and per contact (RFC 6350).
 """
 
 from __future__ import annotations
 
+import quopri
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -60,6 +62,17 @@ _ENTRIES = tuple(
 _DAY = re.compile(
     r"[-\s]{0,40}(\d{4}(?:년 |[./-])\s?\d{1,2}(?:월 |[./-])\s?\d{1,2}일?)\.?\s?[(（]?[^\d:]{0,12}[-\s]{0,40}"
 )
+_FOLD = re.compile(r"\n[ \t]|=\n(?==[0-9A-F]{2})")
+_COMPONENT = re.compile(r"^BEGIN:(?:VEVENT|VTODO|VJOURNAL|VCARD)\s*$", re.MULTILINE | re.IGNORECASE)
+_ALARM = re.compile(r"^BEGIN:VALARM\s*\n(?:(?!END:VALARM).*\n)*+", re.MULTILINE)
+_PROPERTY = re.compile(r"(?:\w{1,20}\.)?([A-Z]{2,20})((?:;(?:\"[^\"\n]*\"|[^:\"\n])*)?):(.*)")
+_MOMENT = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
+_NAMES = {
+    **{"DTSTART": "Start", "DTEND": "End", "RRULE": "Repeats", "FN": "Name", "TEL": "Phone", "ADR": "Address"},
+    **{name: name.capitalize() for name in ("SUMMARY", "LOCATION", "DESCRIPTION", "ORGANIZER", "ATTENDEE", "DUE")},
+    **{name: name.capitalize() for name in ("STATUS", "CATEGORIES", "ORG", "TITLE", "EMAIL", "NOTE", "BDAY", "URL")},
+}
+"""The properties that people read, and what they are called."""
 _MIN_ENTRIES, _MOST_LINES, _MOST_NAMED = 3, 8, 0.8
 """Entries of a chat or a log, lines for each of them on average, and the share of those whose first line is a name."""
 
@@ -73,7 +86,8 @@ def read(file: SourceFile) -> ParsedDocument:
         headings = list(_underlined(lines) if suffix == ".rst" else _marked(lines, _HEADING[suffix]))
         title = _bare(found[1]) if found else headings[0][3] if headings else ""
         return ParsedDocument(title, file.file_type, tuple(sections_of(lines, 0, headings, HeadingStack())))
-    return ParsedDocument(file.stem, file.file_type, tuple(_entries(text)))
+    sections = _components(text) if suffix in (".ics", ".vcf") else _entries(text)
+    return ParsedDocument(file.stem, file.file_type, tuple(sections))
 
 
 def _bare(title: str) -> str:
@@ -129,3 +143,29 @@ def _entries(text: str) -> Iterator[Section]:
         if is_name and start in heads:  # a line with who and when, above what is said
             said = re.sub(r":?[ \t]*\n[ \t]*", ": ", said, count=1)
         yield Section(said, day, None, start + 1, end, "record")
+
+
+def _components(text: str) -> Iterator[Section]:
+    """Yield the events of a calendar, or the contacts of an address book, each with its properties by name."""
+    for part in _COMPONENT.split(_ALARM.sub("", _FOLD.sub("", text)))[1:]:
+        found = (_PROPERTY.fullmatch(line.rstrip()) for line in part.split("\n"))
+        said = [(_NAMES[each[1]], _value(*each.groups())) for each in found if each and each[1] in _NAMES]
+        yield Section("\n".join(f"{name}: {value}" for name, value in said if value), kind="record")
+
+
+def _value(name: str, parameters: str, value: str) -> str:
+    """Return a property as people write it: without escapes, a moment with its time zone, a person with the name."""
+    if "QUOTED-PRINTABLE" in parameters.upper():
+        value = decode(quopri.decodestring(value.encode("utf-8", "replace")))
+    if name not in ("RRULE", "URL"):
+        parts = re.split(r"(?<!\\);", value)
+        value = ", ".join(filter(None, parts)) if name in ("ADR", "ORG") else value
+        value = re.sub(r"\\([\\;,nN])", lambda sign: sign[1] if sign[1] not in "nN" else " ", value)
+    named = dict(each.partition("=")[::2] for each in parameters.split(";"))
+    if (moment := _MOMENT.fullmatch(value)) and moment[4]:
+        zone = "UTC" if moment[6] else named.get("TZID", "")
+        return " ".join(filter(None, ("-".join(moment.groups()[:3]), f"{moment[4]}:{moment[5]}", zone)))
+    if moment:
+        return "-".join(moment.groups()[:3])
+    who, address = named.get("CN", "").strip('"'), re.sub("^mailto:", "", value, flags=re.IGNORECASE)
+    return one_line(f"{who} <{address}>" if who else address)

@@ -1,9 +1,10 @@
-"""Plain text: headings of AsciiDoc, Org, reStructuredText and LaTeX, messages of chats, entries of logs."""
+"""Plain text: headings of AsciiDoc, Org, reStructuredText and LaTeX, chats, logs, calendars, and address books."""
 
 from __future__ import annotations
 
 import pytest
 
+from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import ParsedDocument, read_document
 
 
@@ -88,3 +89,38 @@ def test_a_letter_with_times_in_it_is_one_text() -> None:
     letter = "Dear Ann,\n" + "the ferry leaves twice a day.\n" * 30 + "10:00 Leith\n12:00 Ayr\n14:00 Oban\n"
     (section,) = read("letter.txt", letter).sections
     assert (section.text, section.kind, section.line) == (letter, "prose", 1)
+
+
+def test_an_event_of_a_calendar_is_a_record_as_people_write_it() -> None:
+    text = (
+        "BEGIN:VCALENDAR\r\nPRODID:x\r\nBEGIN:VEVENT\r\nDTSTART:20250407T000000Z\r\nDTEND;TZID=Asia/Tokyo:20250407T103000\r\n"
+        'SUMMARY:ボイラー点検\r\nORGANIZER;CN="Nagai: Kei":mailto:nagai@example.jp\r\n'
+        "DESCRIPTION:鍵は守衛室\\, 返却は17時。\\n長い\r\n 行。\r\n"
+        "BEGIN:VALARM\r\nDESCRIPTION:Reminder\r\nEND:VALARM\r\n"
+        "LOCATION:第2棟\r\nEND:VEVENT\r\nBEGIN:VEVENT\r\nDTSTART;VALUE=DATE:20250501\r\nSUMMARY:停電\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    )
+    first, second = read("team.ics", text).sections
+    assert first.text.split("\n") == [
+        "Start: 2025-04-07 00:00 UTC",
+        "End: 2025-04-07 10:30 Asia/Tokyo",
+        "Summary: ボイラー点検",
+        "Organizer: Nagai: Kei <nagai@example.jp>",
+        "Description: 鍵は守衛室, 返却は17時。 長い行。",
+        "Location: 第2棟",
+    ]
+    assert (second.text, second.kind) == ("Start: 2025-05-01\nSummary: 停電", "record")
+
+
+def test_a_contact_is_a_record() -> None:
+    text = (
+        "BEGIN:VCARD\nVERSION:3.0\nN:서;민재;;;\nFN:서민재\nitem1.TEL;TYPE=CELL:010-2345-8891\n"
+        "ADR;TYPE=WORK:;;테헤란로 12;강남구;서울;;\nPHOTO;ENCODING=b:AAAA\n BBBB\nEND:VCARD\n"
+        "BEGIN:VCARD\nFN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:=EC=9D=B4=\n=EC=A7=80\nEND:VCARD\n"
+    )
+    found = [each.text for each in read("people.vcf", text).sections]
+    assert found == ["Name: 서민재\nPhone: 010-2345-8891\nAddress: 테헤란로 12, 강남구, 서울", "Name: 이지"]
+
+
+def test_a_calendar_without_events_has_no_text() -> None:
+    with pytest.raises(UnreadableDocumentError, match="no text in it"):
+        read("a.ics", "BEGIN:VCALENDAR\nEND:VCALENDAR\n")
