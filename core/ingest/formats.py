@@ -38,7 +38,12 @@ class Format:
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("txt", Reason("plain text"), (".txt", ".text", ".log", ".rst", ".adoc", ".org", ".tex"), "text"),
+    Format(
+        "txt",
+        Reason("plain text"),
+        (".txt", ".text", ".log", ".lst", ".ics", ".vcf", ".rst", ".adoc", ".org", ".tex"),
+        "text",
+    ),
     Format("md", Reason("a Markdown document"), (".md", ".markdown", ".mdx"), "markdown"),
     Format("html", Reason("a web page"), (".html", ".htm", ".xhtml"), "html"),
     Format("pdf", Reason("a PDF document"), (".pdf",), "paged.pdf", "pdf"),
@@ -76,7 +81,7 @@ FORMATS: tuple[Format, ...] = (
     Format("msg", Reason("an Outlook message"), (".msg",), "outlook", "msg"),
     Format("mht", Reason("a web archive"), (".mht", ".mhtml"), "mail"),
     Format("epub", Reason("an EPUB book"), (".epub",), "epub", "epub"),
-    Format("xml", Reason("an XML document"), (".xml",), "compound.xml_tree"),
+    Format("xml", Reason("an XML document"), (".xml", ".opml", ".kml", ".gpx"), "compound.xml_tree"),
     Format("rss", Reason("a news feed"), (".rss",), "compound.xml_tree"),
     Format("atom", Reason("a news feed"), (".atom",), "compound.xml_tree"),
     Format("zip", Reason("a zip archive"), (".zip",), "compound.zip_folder", "zip"),
@@ -101,7 +106,7 @@ FORMATS: tuple[Format, ...] = (
     Format("yaml", Reason("a YAML document"), (".yaml", ".yml"), "settings_tree"),
     Format("toml", Reason("a TOML document"), (".toml",), "settings_tree"),
     Format("ini", Reason("a settings file"), (".ini", ".cfg", ".conf", ".properties"), "text"),
-    Format("sh", Reason("a shell script"), (".sh", ".bash", ".zsh"), "text"),
+    Format("sh", Reason("a shell script"), (".sh", ".bash", ".zsh", ".bat", ".cmd", ".ps1"), "text"),
     Format("sql", Reason("%(language)s source code", language="SQL"), (".sql",), "text"),
 )
 """Every format, in the order of the manual. Macros of docm, pptm and xlsm files are neither run nor read."""
@@ -120,7 +125,7 @@ def formats() -> tuple[Format, ...]:
     found = list(FORMATS)
     for name, point in installed(READERS).items():
         if name in taken or not _NAME.fullmatch(name):
-            why = "the name is taken" if name in taken else "the name is not a suffix such as ics"
+            why = "the name is taken" if name in taken else "the name is not a suffix such as cal"
             logger.warning("reader %r of %s is left out: %s", name, point.value, why)
         else:
             found.append(Format(name, f"a {name} file", (f".{name}",), point.value, kind="", point=point))

@@ -19,8 +19,8 @@ _LEAST_DOTS = 3
 """With the number of a page behind them; one more without."""
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 MOST_LAST_CHARS = 9
-_LAST = re.compile(r"(?<![^\s.…·・_])(\d{1,4}|[ivxlc]{1,7})$", re.IGNORECASE)
-"""The number of a page at the end of a line."""
+_LAST = re.compile(r"(?<![^\s.…·・_])(?<!\d\.)(\d{1,4}|[ivxlc]{1,7})$", re.IGNORECASE)
+"""The number of a page at the end of a line; no decimals of an amount."""
 _NUMBER = re.compile(
     r"[ \t]{0,20}(?:[-*+•・] )?(?:(?:chapter|part|appendix|section) )?"
     r"(?:第 ?(\d{1,3}) ?[章節部編]|제 ?(\d{1,3}) ?[장절부편]|(\d{1,3}) ?장\.|(\d{1,3}|[A-Z])((?:\.\d{1,3}){0,5}))\.?"
@@ -28,6 +28,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _ENDS = frozenset(".!。！｡．;；:：")
+_MOST_BARS = 2
+"""Bars in a line: more are between the cells of another table."""
 _CLOSING = "」』）】〕〉》”’\"')] \t"
 
 
@@ -100,7 +102,7 @@ class _Mark:
 
     def __init__(self, line: str) -> None:
         line = line.rstrip()
-        is_short = len(line) <= MOST_LINE_CHARS
+        is_short = len(line) <= MOST_LINE_CHARS and line.count(" | ") <= _MOST_BARS
         last = _LAST.search(line[-MOST_LAST_CHARS:])
         page = _page(last[1]) if last else None
         bare = line[: len(line) - len(last[1])] if last else line

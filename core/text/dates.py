@@ -29,8 +29,12 @@ _FORMS = tuple(
     re.compile(form + _WEEKDAY + _TIME, re.IGNORECASE)
     for form in (_CJK, _ISO, _SPACED, _DAY_FIRST, _MONTH_FIRST, _ERA_SHORT)
 )
-_IN_TEXT = tuple(
-    re.compile(rf"(?<![\d.]){form}(?!\d)", re.IGNORECASE) for form in (_CJK, _ISO, _SPACED, _DAY_FIRST, _MONTH_FIRST)
+_IN_TEXT = (
+    *(
+        re.compile(rf"(?<![\d.]){form}(?!\d)", re.IGNORECASE)
+        for form in (_CJK, _ISO, _SPACED, _DAY_FIRST, _MONTH_FIRST)
+    ),
+    re.compile(rf"(?<![\w.-]){_ERA_SHORT}(?![\w.-])", re.ASCII),
 )
 _NUMERIC = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})" + _TIME)
 
@@ -53,8 +57,8 @@ def date_of(cell: str, order: Order | None = None) -> str | None:
 def dates_in(text: str) -> tuple[str, ...]:
     """Return the days that a text names with their year, as ISO texts in the order of the text, each once.
 
-    >>> dates_in("Signed on 3 May 2024, valid until 2025-12-31. 令和6年5月3日。"), dates_in("version 2.0.2024, in May")
-    (('2024-05-03', '2025-12-31'), ())
+    >>> dates_in("Signed on 3 May 2024, valid until 2025-12-31. 令和6年5月3日。R7.6.30"), dates_in("2.0.2024, in May")
+    (('2024-05-03', '2025-12-31', '2025-06-30'), ())
     """
     found = sorted((each.start(), iso(each)) for form in _IN_TEXT for each in form.finditer(text) if iso(each))
     return tuple(dict.fromkeys(day for _, day in found if day and _is_day(day)))

@@ -35,6 +35,8 @@ _TABLE_RULE = re.compile(
     r" {0,3}\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)++\|?[ \t]*+| {0,3}\|[ \t]*+:?-++:?[ \t]*+\|[ \t]*+"
 )
 MAX_RULE_CHARS = 2_000
+Heading = tuple[int, int, int, str]
+"""Its first line, the line after it, both from 0, its level, and its text."""
 _CODE_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
@@ -49,7 +51,7 @@ def read(file: SourceFile) -> ParsedDocument:
         first = text.count("\n", 0, match.end())
     headings = list(_headings(lines, first))
     title = metadata.pop("title", "") or next((title for _, _, _, title in headings), "") or file.stem
-    return ParsedDocument(title, file.file_type, tuple(_sections(lines, first, headings, HeadingStack())), metadata)
+    return ParsedDocument(title, file.file_type, tuple(sections_of(lines, first, headings, HeadingStack())), metadata)
 
 
 def _front_matter(block: str) -> dict[str, str]:
@@ -87,8 +89,8 @@ def _scalar(value: str) -> str:
     return value[1:-1] if quoted else value
 
 
-def _headings(lines: list[str], first: int) -> Iterator[tuple[int, int, int, str]]:
-    """Yield (first line, line after, level, title) of every heading outside code, quotes and lists; lines 0-based."""
+def _headings(lines: list[str], first: int) -> Iterator[Heading]:
+    """Yield every heading outside code, quotes and lists."""
     parser = MarkdownIt("commonmark", {"html": True})
     parser.core.ruler.enableOnly(["normalize", "block"])
     tokens = parser.parse("\n".join(lines[first:]))
@@ -119,13 +121,12 @@ def _plain(source: str) -> str:
 def sections_under(text: str, stack: HeadingStack) -> Iterator[Section]:
     """Yield the sections of a text that goes on under the headings of a stack. They have no lines."""
     lines = text.split("\n")
-    for section in _sections(lines, 0, list(_headings(lines, 0)), stack):
+    for section in sections_of(lines, 0, list(_headings(lines, 0)), stack):
         yield replace(section, line=None)
 
 
-def _sections(
-    lines: list[str], first: int, headings: list[tuple[int, int, int, str]], stack: HeadingStack
-) -> Iterator[Section]:
+def sections_of(lines: list[str], first: int, headings: list[Heading], stack: HeadingStack) -> Iterator[Section]:
+    """Yield the sections of a text from a line on, with these headings of it, below those of a stack."""
     yield from _body(lines, first, headings[0][0] if headings else len(lines), stack.path)
     for number, (start, after, level, title) in enumerate(headings):
         stack.enter(level, title)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby, islice, zip_longest
+from dataclasses import replace
+from itertools import chain, groupby, islice, pairwise, zip_longest
 from operator import itemgetter
 
-from braid.core.ingest.readers.document import Outline, Section, join_path, one_line
+from braid.core.ingest.readers.document import HEADING_SEPARATOR, Outline, Section, join_path, one_line
 from braid.core.ingest.readers.merged import Grid
 from braid.core.ingest.readers.rows import MAX_PARTED_ROWS, Row, parted, row_of
 
@@ -24,6 +25,9 @@ CAPTION = re.compile(r"(?:Tab(?:le|\.)|Exhibit|表|図表|표)\s*[\dA-Z]", re.IG
 """How a paragraph begins that is the caption of the table below it."""
 MAX_HEADER_CHARS = 300
 _NUMBER = re.compile(r"[-+(]?[\d.,:/%\s-]+\)?(?:[eE][-+]?\d+)?%?|true|false|null|none|nan", re.IGNORECASE)
+_GROUPS_WITHIN, _MAX_GROUP_CHARS = 500, 60
+"""Rows that tell whether a table names each group once; the longest name of one."""
+_TOTAL = re.compile(r"(?:.{0,100}\s)?(?:(?:grand |sub-?)?totals?|[合小総累]?計|[합소총누]?계)\s?[:：]?", re.IGNORECASE)
 _YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d(?:年度?|년도?)?")
 
 
@@ -140,11 +144,64 @@ def _table(rows: Iterator[Row], heading_path: str) -> Iterator[Section]:
         yield _record(row, bars(row.cells), heading_path)
     if columns and not below:
         yield _record(first[-1], header, heading_path)
-    for row in chain(below, rows):
+    if not columns:
+        yield from (_record(row, bars(row.cells), heading_path) for row in chain(below, rows))
+        return
+    for row, path in _under_groups(_filled(chain(below, rows), len(columns)), heading_path):
         if len(header) <= MAX_HEADER_CHARS:
-            yield _record(row, bars(row.cells), heading_path, header)
+            yield _record(row, bars(row.cells), path, header)
         else:
-            yield _record(row, _label(columns, row.cells), heading_path)
+            yield _record(row, _label(columns, row.cells), path)
+
+
+def _filled(rows: Iterable[Row], columns: int) -> Iterator[Row]:
+    """Yield rows with the names of their groups, where a table has each in the first row of its group alone, as pivot
+    tables do: no name twice, and empty cells between two of them. Totals have none.
+    """
+    rows = iter(rows)
+    first = list(islice(rows, _GROUPS_WITHIN))
+    names = [row.cells[0] for row in first if row.filled > 1 and not _is_total(row)]
+    filled = [name for name in names if name]
+    last = max((at for at, name in enumerate(names) if name), default=0)
+    if not (names and names[0]) or "" not in names[:last] or len(set(filled)) < len(filled):
+        yield from chain(first, rows)
+        return
+    above: tuple[str, ...] = ()
+    for row in chain(first, rows):
+        start, end = _extent(row)
+        if 0 < start <= min(columns / 2, len(above)) and start < end and not _is_total(row):
+            row = replace(row, cells=above[:start] + row.cells[start:])
+        if row.cells[0]:
+            above = row.cells
+        yield row
+
+
+def _under_groups(rows: Iterable[Row], heading_path: str) -> Iterator[tuple[Row, str]]:
+    """Yield rows with the path of their headings: in a table that begins with a name alone in its first cell and no
+    two of which are adjacent, such a name is that of the rows below it, up to the next one or the total of all.
+    """
+    rows = iter(rows)
+    first = list(islice(rows, _GROUPS_WITHIN))
+    alone = [row.filled == 1 and bool(row.cells[0]) for row in first]
+    is_grouped = any(alone[:1]) and not any(map(all, pairwise(alone)))
+    path, group = heading_path, None
+    for row in chain(first, rows):
+        if is_grouped and row.filled == 1 and row.cells[0] and len(row.cells[0]) <= _MAX_GROUP_CHARS:
+            if group is not None:
+                yield group, heading_path
+            group = row
+            continue
+        if group is not None:
+            path, group = join_path(heading_path, group.cells[0]), None
+        elif _is_total(row) and not row.cells[0].startswith(path.rpartition(HEADING_SEPARATOR)[2]):
+            path = heading_path
+        yield row, path
+    if group is not None:
+        yield group, heading_path
+
+
+def _is_total(row: Row) -> bool:
+    return _TOTAL.fullmatch(row.cells[_extent(row)[0]]) is not None
 
 
 def add_table(
@@ -156,6 +213,8 @@ def add_table(
     """
     is_form = isinstance(grid, Grid) and grid.is_form
     rows = [row for row in map(row_of, grid.rows if isinstance(grid, Grid) else grid) if row.filled]
+    if rows and not is_form and names_of(row.cells for row in rows) == rows[0].cells:
+        rows = [rows[0], *_filled(rows[1:], len(rows[0].cells))]
     lines = [bars(row.cells) for row in rows]
     if (
         len(rows) >= MIN_LONG_ROWS

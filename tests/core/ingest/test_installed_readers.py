@@ -83,14 +83,14 @@ def pool_error(pool: ParsePool, incoming: Incoming) -> str:
 
 @pytest.mark.usefixtures("calendar")
 def test_a_file_is_read_by_another_package_in_the_process_that_parses(tmp_path: Path) -> None:
-    incoming = written(tmp_path, "plant.ICS", CALENDAR)
+    incoming = written(tmp_path, "plant.CAL", CALENDAR)
     pool = ParsePool()
     try:
         document = pool.parse(incoming, IngestOptions())
-        assert pool_error(pool, written(tmp_path, "b.ics")) == "b.ics is no calendar; export it again"
+        assert pool_error(pool, written(tmp_path, "b.cal")) == "b.cal is no calendar; export it again"
     finally:
         pool.close()
-    assert (document.title, document.file_type) == ("plant", "ics")
+    assert (document.title, document.file_type) == ("plant", "cal")
     [chunk] = document.chunks
     assert chunk.heading_path == "Pump check"
     assert "LOCATION: Hall 7" in chunk.text
@@ -99,17 +99,17 @@ def test_a_file_is_read_by_another_package_in_the_process_that_parses(tmp_path: 
 
 @pytest.mark.usefixtures("calendar")
 def test_its_format_is_known_wherever_formats_are_named() -> None:
-    assert file_types()[-1] == "ics"
-    assert file_type_of("a/plant.ics") == "ics"
-    form = format_named(".ICS")
+    assert file_types()[-1] == "cal"
+    assert file_type_of("a/plant.cal") == "cal"
+    form = format_named(".CAL")
     assert form is not None
-    assert form.suffixes == (".ics",)
+    assert form.suffixes == (".cal",)
 
 
 def test_without_the_package_the_format_is_unknown() -> None:
     assert formats() == FORMATS
-    with pytest.raises(UnreadableDocumentError, match=r"has the type \.ics that is not known"):
-        read_document("plant.ics", b"BEGIN:VCALENDAR", max_bytes=1000)
+    with pytest.raises(UnreadableDocumentError, match=r"has the type \.cal that is not known"):
+        read_document("plant.cal", b"BEGIN:VCALENDAR", max_bytes=1000)
 
 
 @pytest.mark.usefixtures("wrong")
@@ -146,5 +146,5 @@ def test_the_names_of_braids_own_formats_cannot_be_taken(caplog: pytest.LogCaptu
         assert format_named("pdf") in FORMATS
     assert "reader 'pdf' of wrong:raises is left out: the name is taken" in caplog.text
     assert "reader 'htm' of wrong:raises is left out: the name is taken" in caplog.text
-    assert "reader 'Not.a-suffix' of wrong:raises is left out: the name is not a suffix such as ics" in caplog.text
+    assert "reader 'Not.a-suffix' of wrong:raises is left out: the name is not a suffix such as cal" in caplog.text
     assert read_document("a.htm", b"<p>still a page</p>", max_bytes=1000).file_type == "html"

@@ -115,6 +115,52 @@ def test_years_may_be_the_names_of_columns_and_are_values_elsewhere() -> None:
     assert {header for _, header, _ in records(read("a.csv", "Tokyo,2024,2020\nOsaka,2025,2021\n"))} == {""}
 
 
+def test_the_name_of_a_group_in_its_first_row_is_that_of_all_its_rows() -> None:
+    rows = [
+        ("部門", "担当", "商品", "4月", "5月"),
+        ("東日本", "阿部", "ポンプ", 120, 130),
+        (None, None, "バルブ", 40, 35),
+        (None, "堀", "ポンプ", 88, 90),
+        ("西日本", "三浦", "ポンプ", 51, 60),
+        (None, None, "合計", 299, 315),
+    ]
+    said = [text.split(" | ")[:3] for _, _, text in records(read("a.xlsx", sheet(*rows)))]
+    assert said[1:] == [
+        ["東日本", "阿部", "バルブ"],
+        ["東日本", "堀", "ポンプ"],
+        ["西日本", "三浦", "ポンプ"],
+        ["", "", "合計"],
+    ]
+    cells = ("Monday,early,Ann", ",late,Bill", "Tuesday,early,Cleo", ",late,Dan")
+    html = "".join(f"<tr><td>{row.replace(',', '<td>')}" for row in ("Day,Shift,Name", *cells))
+    assert "\nMonday | late | Bill\n" in read("a.html", f"<table>{html}</table>").sections[0].text
+    ticks = "Done,Task,Who\nx,Roof,Ann\n,Door,Bill\nx,Lamp,Cleo\n"
+    assert [text for _, _, text in records(read("a.csv", ticks))][1] == " | Door | Bill"
+    totals = "No,Part,Count,Price,Sum\n1,Bolt,2,3,6\n,,,Net,6\n2,Nut,1,1,1\n,,,Sum,7\n"
+    assert records(read("a.csv", totals))[1][2] == " |  |  | Net | 6"
+
+
+def test_a_name_alone_above_rows_is_their_heading() -> None:
+    rows = [
+        "Task,Jan,Feb",
+        "North,,",
+        "Digging,12,8",
+        "North Total,12,8",
+        "South,,",
+        "Digging,5,6",
+        "Grand Total,17,14",
+    ]
+    found = [(path, text) for path, _, text in records(read("a.csv", "\n".join(rows)))]
+    assert found == [
+        ("North", "Digging | 12 | 8"),
+        ("North", "North Total | 12 | 8"),
+        ("South", "Digging | 5 | 6"),
+        ("", "Grand Total | 17 | 14"),
+    ]
+    people = "Name,Room,Phone\nAnn,,\nBill,,\nCleo,3,77\n"
+    assert [path for path, _, _ in records(read("a.csv", people))] == ["", "", ""]
+
+
 def test_a_bar_within_a_cell_does_not_part_it() -> None:
     assert records(read("a.csv", "Name,Rule\nx,a | b\n")) == [("", "Name | Rule", "x | a \\| b")]
 

@@ -52,6 +52,8 @@ class RuledTable:
     bottom: float
     columns: tuple[float, ...]
     """Where its columns begin and end, also those without text."""
+    has_lines: bool = True
+    """Whether lines are drawn between its columns; else their places depend on what is in them."""
 
     @property
     def pieces(self) -> list[LinePiece]:
@@ -81,6 +83,8 @@ class Layout:
     head: tuple[Row, ...]
     body: tuple[ColumnBlock, ...]
     foot: tuple[Row, ...]
+    is_upright: bool = False
+    """Whether its letters are from top to bottom; the columns of its body are turned then."""
 
     @property
     def pieces(self) -> list[LinePiece]:
@@ -98,7 +102,7 @@ def layout_of(pieces: Sequence[LinePiece], height: float, tables: Sequence[Ruled
     [50, 50, 50, 50, 300, 300, 300, 300]
     """
     in_tables = {piece for table in tables for piece in table.pieces}
-    rows = _rows([piece for piece in (*pieces, *in_tables) if not _is_vertical(piece)])
+    rows = rows_of([piece for piece in (*pieces, *in_tables) if not _is_vertical(piece)])
     upper, lower = MARGIN * height, (1 - MARGIN) * height
     head = _margin(rows, lambda row: all(piece.bottom <= upper and piece not in in_tables for piece in row))
     foot = _margin(
@@ -107,7 +111,7 @@ def layout_of(pieces: Sequence[LinePiece], height: float, tables: Sequence[Ruled
     in_margins = {piece for row in (*head, *foot) for piece in row}
     blocks = _blocks([piece for piece in pieces if piece not in in_margins])
     for table in tables:
-        blocks = _with_table(blocks, table)
+        blocks = with_table(blocks, table)
     return Layout(tuple(head), tuple(blocks), tuple(foot))
 
 
@@ -122,7 +126,7 @@ def upright_layout(
     """
     width, height = size
     top, bottom = min(piece.top for piece in upright), max(piece.bottom for piece in upright)
-    rows = _rows(level)
+    rows = rows_of(level)
     above = [row for row in rows if row[0].top < top]
     below = [row for row in rows if row[0].top >= top]
     head = [row for row in above if row[0].bottom <= min(top, MARGIN * height)]
@@ -134,7 +138,7 @@ def upright_layout(
     columns = [block for tier in _tiers(turned(upright, width)) for block in _split(tier, _gutter(tier), _MAX_DEPTH)]
     columns = [replace(block, rows=tuple(map(_joined, block.rows))) for block in columns]
     of_tables = [ColumnBlock((), table.left, table.right, table) for table in tables]
-    return Layout(tuple(head), (*before, *columns, *after, *of_tables), tuple(foot))
+    return Layout(tuple(head), (*before, *columns, *after, *of_tables), tuple(foot), is_upright=True)
 
 
 def _joined(row: Row) -> Row:
@@ -162,7 +166,7 @@ def _tiers(letters: list[LinePiece]) -> list[list[LinePiece]]:
             tiers.append([])
         tiers[-1].append(letter)
         reach = max(reach, letter.right)
-    return tiers if all(len(_rows(tier)) >= _MIN_ROWS for tier in tiers) else [letters]
+    return tiers if all(len(rows_of(tier)) >= _MIN_ROWS for tier in tiers) else [letters]
 
 
 def _blocks(pieces: list[LinePiece]) -> list[ColumnBlock]:
@@ -191,12 +195,12 @@ def _runs(rows: tuple[Row, ...]) -> list[tuple[Row, ...]]:
     for column, left in zip(columns, [*lefts, float("inf")], strict=True):
         above = next((at for at, row in enumerate(column) if row[-1].right <= left), len(column))
         runs += filter(None, (tuple(column[:above]), tuple(column[above:])))
-        if not _is_text([piece for row in column[above:] or column for piece in row]):
+        if not is_text([piece for row in column[above:] or column for piece in row]):
             return [rows]
     return runs
 
 
-def _with_table(blocks: Sequence[ColumnBlock], table: RuledTable) -> list[ColumnBlock]:
+def with_table(blocks: Sequence[ColumnBlock], table: RuledTable) -> list[ColumnBlock]:
     """Return the blocks with the table before what is below it in its column."""
     made, last = ColumnBlock((), table.left, table.right, table), len(blocks)
     for at, block in enumerate(blocks):
@@ -206,8 +210,8 @@ def _with_table(blocks: Sequence[ColumnBlock], table: RuledTable) -> list[Column
         tops = [row[0].top for row in block.rows] or [block.table.top if block.table else 0.0]
         below = next((number for number, top in enumerate(tops) if top >= table.top), None)
         if below is not None:
-            above = [block_of(block.rows[:below])] if below else []
-            rest = block_of(block.rows[below:]) if block.rows else block
+            above = [replace(block, rows=block.rows[:below])] if below else []
+            rest = replace(block, rows=block.rows[below:])
             return [*blocks[:at], *above, made, rest, *blocks[at + 1 :]]
     return [*blocks[:last], made, *blocks[last:]]
 
@@ -222,7 +226,7 @@ def _is_vertical(piece: LinePiece) -> bool:
     return piece.end - piece.start > 2 and piece.height > 2 * piece.width
 
 
-def _rows(pieces: Sequence[LinePiece]) -> list[Row]:
+def rows_of(pieces: Sequence[LinePiece]) -> list[Row]:
     """Return the rows from top to bottom: pieces whose middles are within each other's height."""
     rows: list[list[LinePiece]] = []
     for piece in sorted(pieces, key=lambda piece: piece.top + piece.bottom):
@@ -271,16 +275,16 @@ def _gutter(pieces: Sequence[LinePiece]) -> float | None:
 def _are_columns(pieces: Sequence[LinePiece], gutter: float) -> bool:
     before = [piece for piece in pieces if piece.right <= gutter]
     after = [piece for piece in pieces if piece.left >= gutter]
-    if not before or not after or not _is_text(before) or not _is_text(after):
+    if not before or not after or not is_text(before) or not is_text(after):
         return False
     top = max(min(piece.top for piece in side) for side in (before, after))
     bottom = min(max(piece.bottom for piece in side) for side in (before, after))
     return bottom - top >= _MIN_ROWS * median(piece.height for piece in pieces)
 
 
-def _is_text(pieces: Sequence[LinePiece]) -> bool:
+def is_text(pieces: Sequence[LinePiece]) -> bool:
     """Return whether most of the characters are in rows that fill the width."""
-    rows = _rows(pieces)
+    rows = rows_of(pieces)
     width = max(piece.right for piece in pieces) - min(piece.left for piece in pieces)
     filled = [row for row in rows if sum(piece.width for piece in row) >= _FILLED * width]
     characters = sum(map(_length, filled))
@@ -298,7 +302,7 @@ def _length(row: Row) -> int:
 def _split(pieces: Sequence[LinePiece], gutter: float | None, depth: int) -> list[ColumnBlock]:
     """Return the blocks of columns, each band between rows that cross the gutter for itself."""
     if gutter is None or depth == 0:
-        rows = tuple(_rows(pieces))
+        rows = tuple(rows_of(pieces))
         return [block_of(rows)] if rows else []
     blocks: list[ColumnBlock] = []
     band: list[LinePiece] = []
@@ -321,7 +325,7 @@ def _split(pieces: Sequence[LinePiece], gutter: float | None, depth: int) -> lis
 
 def _crossing(pieces: Sequence[LinePiece], gutter: float) -> list[tuple[bool, Row]]:
     """Return the rows with whether each crosses the gutter: with a piece, or as one of several rows of a table."""
-    rows = _rows(pieces)
+    rows = rows_of(pieces)
     tabular = [_is_of_table(row, gutter, pieces) for row in rows]
     beside = [any(pair) for pair in zip([False, *tabular[:-1]], [*tabular[1:], False], strict=True)]
     return [

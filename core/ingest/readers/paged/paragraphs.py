@@ -49,6 +49,8 @@ _APART = 1.3
 """Least distance of two paragraphs, in the usual distance of lines."""
 _MIN_STEPS = 2
 """Distances of lines of one size by which what is usual among them is known."""
+_MOST_STEP = 2.0
+"""Heights of a line that it is below another one of its paragraph, where there is nothing to compare it with."""
 _RAGGED, _SHORT, _MIN_RAGGED = 0.9, 6.0, 0.25
 """A line is short by more than a letter and less than a word, in its heights; so many of the lines are."""
 _TOUCHING = 0.5
@@ -115,23 +117,15 @@ class Words:
         return isinstance(word, str) and word.strip(".,;:!?()[]「」'\"“”‘’").casefold() in self._words
 
 
-def page_parts(text: str, layout: Layout, left_out: set[Row], words: Words) -> list[Part]:
-    """Return the paragraphs and tables of a page in reading order, without the rows that are left out."""
+def page_parts(text: str, body: Sequence[ColumnBlock], words: Words) -> list[Part]:
+    """Return the paragraphs and tables of a page in reading order."""
     found: list[Part] = []
-    for is_table, blocks in groupby(_blocks(layout, left_out), key=lambda block: block.table is not None):
+    for is_table, blocks in groupby(body, key=lambda block: block.table is not None):
         if is_table:
             found += [part for block in blocks if block.table for part in _table_parts(text, block.table, words)]
         elif paragraphs := _paragraphs(text, list(blocks), words):
             found.append(paragraphs)
     return found
-
-
-def _blocks(layout: Layout, left_out: set[Row]) -> list[ColumnBlock]:
-    head, foot = (
-        [ColumnBlock((row,), row[0].left, row[-1].right) for row in rows if row not in left_out]
-        for rows in (layout.head, layout.foot)
-    )
-    return [*head, *layout.body, *foot]
 
 
 def _table_parts(text: str, table: RuledTable, words: Words) -> list[Part]:
@@ -306,6 +300,8 @@ class _Steps:
                 self._of_size[size].append(after[0].top - before[0].top)
         steps = [after[0].top - before[0].top for before, after in pairwise(rows) if after[0].top > before[0].top]
         self._all = median(steps) if steps else 0.0
+        if len(steps) < _MIN_STEPS:  # two lines between tables may be two paragraphs
+            self._all = min(self._all, _MOST_STEP * max(piece.height for row in rows for piece in row))
         self._usual = {size: median(found) for size, found in self._of_size.items() if len(found) >= _MIN_STEPS}
 
     def usual(self, before: Row, after: Row) -> float:

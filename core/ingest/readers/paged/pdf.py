@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,9 +24,10 @@ from braid.core.ingest.readers.document import (
     is_title,
     one_line,
 )
+from braid.core.ingest.readers.paged.aligned import with_aligned_tables
 from braid.core.ingest.readers.paged.annotations import open_forms, with_annotations
 from braid.core.ingest.readers.paged.characters import page_text
-from braid.core.ingest.readers.paged.layout import MARGIN, Layout
+from braid.core.ingest.readers.paged.layout import MARGIN, Layout, RuledTable
 from braid.core.ingest.readers.paged.legible import legible
 from braid.core.ingest.readers.paged.line_numbers import without_line_numbers
 from braid.core.ingest.readers.paged.paragraphs import Part, Words, page_parts
@@ -268,8 +270,9 @@ def _embedded(document: pypdfium2.PdfDocument) -> list[str]:
 def _parts(pages: list[Page], running: Running) -> tuple[list[list[Part]], list[str]]:
     """Return the paragraphs and tables of each page, and the running heads, which it is without."""
     words = Words(pages)
-    parts = [page_parts(*page, rows, words) for page, rows in zip(pages, running.rows, strict=True)]
-    _repeat_names(parts, [layout for _, layout in pages])
+    layouts = [with_aligned_tables(*page, rows) for page, rows in zip(pages, running.rows, strict=True)]
+    parts = [page_parts(text, layout.body, words) for (text, _), layout in zip(pages, layouts, strict=True)]
+    _repeat_names(parts, layouts)
     heads = (text_of(text, row) for (text, _), rows in zip(pages, running.rows, strict=True) for row in rows)
     return parts, [head for head in dict.fromkeys(heads) if not is_page_number(head)]
 
@@ -281,7 +284,7 @@ def _repeat_names(parts: Sequence[list[Part]], layouts: Sequence[Layout]) -> Non
     for page, layout in zip(parts, layouts, strict=True):
         tables = [layout.body[at].table if layout.body else None for at in (0, -1)]
         first, last = (page[0], page[-1]) if page else ("", "")
-        goes_on = tables[0] is not None and _are_near(columns, tables[0].columns)
+        goes_on = tables[0] is not None and _has_columns(tables[0], columns)
         if names and goes_on and not isinstance(first, str) and is_without_names(first, names):
             first.insert(0, list(names))
         names = ()
@@ -289,8 +292,14 @@ def _repeat_names(parts: Sequence[list[Part]], layouts: Sequence[Layout]) -> Non
             names, columns = names_of(last), tables[1].columns
 
 
-def _are_near(some: Sequence[float], others: Sequence[float]) -> bool:
-    return len(some) == len(others) and all(abs(one - other) <= _RULE for one, other in zip(some, others, strict=True))
+def _has_columns(table: RuledTable, others: Sequence[float]) -> bool:
+    """Return whether a table has the columns that begin and end at these places."""
+    if len(table.columns) != len(others):
+        return False
+    if table.has_lines:
+        return all(abs(one - other) <= _RULE for one, other in zip(table.columns, others, strict=True))
+    middles = ((left + right) / 2 for left, right in pairwise(table.columns))
+    return all(left < middle < right for middle, (left, right) in zip(middles, pairwise(others), strict=True))
 
 
 def _sections(parts: Sequence[Part], number: int) -> Iterator[Section]:

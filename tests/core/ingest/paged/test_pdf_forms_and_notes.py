@@ -53,7 +53,7 @@ def form(canvas: Canvas, down: int = 0) -> None:
 def test_values_of_fields_stand_beside_their_labels() -> None:
     lines = [" ".join(line.split()) for line in text_of(pdf(form)).split("\n") if line]
     assert lines[0] == "Order of tools"
-    assert lines[1:6] == ["Name Ottilie Brandvold", "Badge RK-5521", "Hall North", "Urgent ☑", "Insured"]
+    assert lines[1:6] == ["Name | Ottilie Brandvold", "Badge | RK-5521", "Hall | North", "Urgent | ☑", "Insured"]
     assert lines[-1].endswith("Bring the tools back on Friday.")
 
 

@@ -126,7 +126,7 @@ def test_what_is_above_and_below_the_columns_comes_before_and_after() -> None:
 def test_a_table_of_single_letters_is_no_column() -> None:
     rows = [("月", "火", "水", "木"), ("金", "土", "日", "休"), ("春", "夏", "秋", "冬")] * 4
     cells = [(60 + 80.0 * x, 700 - 24.0 * y, each) for y, row in enumerate(rows) for x, each in enumerate(row)]
-    assert read(pdf(cells)).startswith("月火水木金土日休春夏秋冬")
+    assert read(pdf(cells)).startswith("月|火|水|木金|土|日|休春|夏|秋|冬")
 
 
 def test_a_level_page_stays_as_it_is() -> None:
