@@ -27,6 +27,7 @@ from braid.core.chat.quoting.featured import (
     one_line,
     place_of,
 )
+from braid.core.chat.quoting.logs import version_above
 from braid.core.chat.quoting.match import Match
 from braid.core.chat.quoting.nearness import MAX_SENTENCES, Nearness, no_nearness
 from braid.core.chat.quoting.parts import LIST_MARK, introduces, is_code, is_readable
@@ -193,6 +194,7 @@ def extract(
     if not_calculated and any(each.value for each in chosen[:1]):
         title, lead = "related", not_calculated
     names = {each.citation: by_number[each.citation].passage.title for each in shown} if asked.wanted.comparison else {}
+    names |= {each.number: version for each in chosen if (version := version_above(by_number[each.number], each.text))}
     found = title != "related"
     if not found and not not_calculated:
         chosen = [each for each in chosen[:MOST_SHOWN] if chooser.is_close(each)]
@@ -317,7 +319,8 @@ def quoted_text(lead: str, asked: Asked, shown: Sequence[Featured], names: Mappi
     first, others = shown[:featured], shown[featured:]
     lines = [lead]
     for each in first:
-        named = f"{one_line(name)}: " if (name := names.get(each.citation)) else ""
+        name, gap = names.get(each.citation), "\n" if LIST_MARK.match(each.text) else " "
+        named = f"{one_line(name)}:{gap}" if name else ""
         lines += ["", *(f"{line} {mark(each.citation)}" for line in (named + _emphasised(each)).split("\n"))]
     if others:
         lines += ["", *([say("also", asked.language)] if first else [])]
