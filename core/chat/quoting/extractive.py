@@ -83,6 +83,8 @@ CAPTION_FACTOR = 0.4
 """Factor of the caption of a figure that is not asked for."""
 UNNAMED_FACTOR = 0.7
 """Factor of a document without the rarest words of the question, where another one has one."""
+RAREST_FACTOR = 1.15
+"""Factor of a sentence with a noun that is one of the rarest words of the question."""
 FOREIGN_FACTOR = 0.6
 """Factor of what is in another language than the question, where a passage in its own has one of these words."""
 CUT_FACTOR = 0.8
@@ -430,10 +432,14 @@ class _Chooser:
         return any(self.having.get(n) and not _is_foreign(self.asked, c.text, c) for n, c in self.citations.items())
 
     @lazy
+    def nouns(self) -> frozenset[str]:
+        """The codes and nouns that are among the rarest words of the question."""
+        return frozenset(word for word in self.asked.rarest if word in self.asked.codes or self.asked.is_noun(word))
+
+    @lazy
     def named(self) -> frozenset[int]:
         """The documents that have one of the rarest words of the question."""
-        names = {word for word in self.asked.rarest if word in self.asked.codes or self.asked.is_noun(word)}
-        having = (n for n in self.citations if names.intersection(self.having.get(n, ())))
+        having = (n for n in self.citations if self.nouns.intersection(self.having.get(n, ())))
         return frozenset(self.citations[n].passage.document_id for n in having)
 
     def score_of(self, text: str) -> float:
@@ -503,7 +509,8 @@ class _Chooser:
 
     def judged(self, match: Match, each: Candidate, told: frozenset[str]) -> Match:
         """Return how well a candidate matches, by the rarest words of the question: a match that has one of them, and
-        the kind of answer that is asked for, is not weak; one whose document lacks a noun of them is.
+        the kind of answer that is asked for, is not weak; one whose document lacks a noun of them is, and so is one of
+        that kind whose document lacks what is said of it: *the overseas allowance*.
         """
         asked, terms = self.asked, each.terms | each.heading
         if each.is_section:
@@ -511,9 +518,12 @@ class _Chooser:
         if match == "weak" and asked.said_in(asked.rarest, terms):
             is_whole = len(asked.said_in(asked.told_by, terms)) == len(asked.told_by)
             return "strong" if is_whole or asked.wanted.kinds_in(each.text) else match
-        if match == "strong" and not asked.wanted.kinds_in(each.text):
-            there = {*asked.said_in(asked.rarest, told | each.heading), *self._words_of_document(each)}
+        if match == "strong":
+            said = told | each.heading
+            there = {*asked.said_in(asked.rarest, said), *self._words_of_document(each)}
             missing = set() if there.intersection(asked.codes) else set(asked.rarest) - there
+            if asked.wanted.kinds_in(each.text):
+                return "weak" if any(asked.stands_before(word, said) for word in missing) else match
             return "weak" if any(map(asked.is_noun, missing)) else match
         return match
 
@@ -613,6 +623,7 @@ class _Chooser:
             factor *= VALIDITY_FACTOR
         if not each.value and is_code(each.text):
             factor *= CODE_FACTOR
+        factor *= RAREST_FACTOR if not each.value and asked.said_in(self.nouns, each.terms) else 1.0
         factor *= CAPTION_FACTOR if each.is_caption else 1.0
         factor *= SECTION_FACTOR if each.is_section else 1.0
         factor *= OLDER_FACTOR ** min(each.later, MOST_LATER)

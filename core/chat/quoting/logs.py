@@ -16,7 +16,7 @@ from braid.core.text.moments import PeriodEnd, UnclearPeriodError, moments_in
 _CALLED = r"(?:\b(?:v|ver|version|rel|release|rev|revision|edition)s?|バージョン|リリース|第|버전|릴리스|제)[ .]*+"
 _NUMBER = re.compile(
     rf"(?:{_CALLED}(?P<called>\d{{1,4}}(?:\.\d{{1,4}}){{0,3}})|(?<![A-Za-z\d.])(?P<bare>\d{{1,4}}(?:\.\d{{1,4}}){{1,3}}))"
-    r"(?!\.?\d| ?[%％条조])",
+    r"(?!\.?\d| ?[%％]|[条回章節項号조회장절항호])",
     re.IGNORECASE,
 )
 _BESIDE = re.compile(
@@ -87,7 +87,7 @@ def version_of(heading: str, title: str = "") -> Version | None:
     ((2, 6, 1), True)
     """
     text = unicodedata.normalize("NFKC", heading)
-    if len(text) > LONGEST_NAME or not any(map(str.isdigit, text)):
+    if len(text) > LONGEST_NAME or heading == title or not any(map(str.isdigit, text)):
         return None
     numbers, days = numbers_in(text)[:1], days_in(text)[:1]
     if not numbers and not (days and len(days[0]) > 1 and LOG.search(title)):

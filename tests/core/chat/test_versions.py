@@ -187,7 +187,8 @@ def test_the_newest_is_not_told_where_the_end_of_a_log_was_not_read(
     ("3. 1. 2026", "Minutes", None, None),
     ("2026年4月1日", "更新履歴", (), (2026, 4, 1)),
     ("2026年4月1日", "議事録", None, None),
-    ("第3回 防災部会", "議事録", None, None),
+    ("第3回 防災部会", "第3回 防災部会 議事録", None, None),
+    ("Kestrel 3.4", "Kestrel 3.4", None, None),
     ("4.2 Termination", "Contract", None, None),
     ("제3조", "계약서", None, None),
 ])  # fmt: skip

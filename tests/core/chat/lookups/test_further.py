@@ -250,3 +250,19 @@ def test_common_words_lead_nowhere(braid: Braid, put: Put, language: str) -> Non
     assert braid.indexer.wait(120)
     result = ask(braid, question, dataset, k=1)
     assert [each.about for each in result.lookups if each.why == "name" and each.new] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "other"),
+    [
+        ("Has the lighthouse a ladder?", "The lighthouse is open since May 2024.", "May is the month of the ladder."),
+        ("展望台の入場料はいくらですか", "展望台は5月3日に開きます。", "5月3日の入場料は無料です。"),
+    ],
+)  # fmt: skip
+def test_a_date_is_no_name_that_leads_on(braid: Braid, put: Put, question: str, first: str, other: str) -> None:
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "dates").id
+    put(dataset, "first.md", first, title="A", wait=False)
+    put(dataset, "other.md", other, title="B", wait=False)
+    put(dataset, "third.md", other.replace("ladder", "boat").replace("入場料", "飲食"), title="C")
+    result = ask(braid, question, dataset, k=1)
+    assert [each.about for each in result.lookups if each.why == "name"] == []
