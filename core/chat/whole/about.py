@@ -176,7 +176,7 @@ def told(whole: Whole | None, *, by_notes: bool = False) -> str:
         return ""
     if isinstance(whole, Compared):
         return f"\n\n({as_data(told_changes(whole))})"
-    more = "" if whole.is_whole else " Say that the rest of it was not read."
+    more = "" if whole.is_whole or whole.asks == "versions" else " Say that the rest of it was not read."
     notes = "notes, taken part by part, of " if by_notes else ""
     kind = "dataset" if whole.by_document else "document"
     return f"\n\n(The passages are {notes}{whole.part} of the {kind} {as_data(whole.title)!r}, in order.{more})"

@@ -90,17 +90,19 @@ def find_versions(
 def tell_versions(whole: WholeDocument, citations: Sequence[Citation], language: Language) -> Extract:
     """Return what the versions that are meant say, each under its heading; or that there is no newer one."""
     told = [(each.number, *one) for each in citations for one in told_of_versions(each)]
-    meant = [each for each in told if (each[1].name, each[3]) in whole.lines]
-    lines = [say("versions" if meant else "no_newer_version", language, title=one_line(whole.title)), ""]
+    newest = [each for each in told if each[1] == _newest([version for _, version, *_ in told])]
+    meant = [each for each in told if (each[1].name, each[3]) in whole.lines] if whole.lines else newest
+    if not meant:
+        return Extract("", False)
+    lines = [say("versions" if whole.lines else "no_newer_version", language, title=one_line(whole.title)), ""]
     above: Sequence[str] = ()
-    meant = meant or [each for each in told if each[1] == _newest([version for _, version, *_ in told])]
     for number, _, headings, text in meant[:MOST_LINES]:
         if headings != above and headings:
             lines += [f"**{' · '.join(map(one_line, headings))}** {mark(number)}"]
         lines += [f"- {one_line(text)} {mark(number)}"]
         above = headings
-    if len(meant) > MOST_LINES:
-        lines += ["", say("changes_left_out_bare", language, count=len(meant) - MOST_LINES)]
+    if (more := len(whole.lines) - len({(version.name, text) for _, version, _, text in meant[:MOST_LINES]})) > 0:
+        lines += ["", say("changes_left_out_bare", language, count=more)]
     return Extract("\n".join(lines), True)
 
 
@@ -122,10 +124,10 @@ def _meant(question: str, versions: Sequence[Version], *, is_named: bool) -> tup
         if _SINCE.search(question):
             return there, [version for version in versions if version.numbers > low]
         return there, [version for version in versions if _begins(version.numbers, asked[0])]
-    if not is_named:
+    if not is_named or (days_in(question) and not any(each.day for each in versions)):
         return None
     if days := days_in(question):
-        year = _newest(versions).day[:1]
+        year = max(each.day for each in versions)[:1]
         low, high = sorted((*year, *day[1:]) if not day[0] else day for day in (days[0], days[-1]))
         high = (9999,) if len(days) == 1 and _SINCE.search(question) else high
         return [], [each for each in versions if each.day[: len(low)] >= low and each.day[: len(high)] <= high]

@@ -48,6 +48,10 @@ LOGS = {
         "12 August 2026": "The slipway closes at dusk.",
         "3 February 2026": "Berth 9 has electricity.",
     },
+    "Tide tables, revision history": {
+        "Revision 2": "The tables begin in spring.",
+        "Revision 1": "The tables are printed on blue paper.",
+    },
     "Mooring contract": {
         "2.5 Fees": "The fee for a berth is 310 euros a year.",
         "2.6 Notice": "Notice is given three months before.",
@@ -141,6 +145,7 @@ def test_that_there_is_no_newer_version_is_said_with_the_newest(harbour: Braid) 
     "What changed in the mooring contract since 2024?",
     "What is the latest version of the mooring contract?",
     "What changed in the Harbour Client in March 2024?",
+    "What changed in the tide tables since June 2026?",
 ])  # fmt: skip
 def test_what_no_log_has_is_answered_as_any_other_question(harbour: Braid, question: str) -> None:
     heads = [say(name, "en", title=title) for title in LOGS for name in ("versions", "no_newer_version")]
@@ -160,6 +165,18 @@ def test_a_model_is_given_the_passages_of_these_versions(harbour: Braid) -> None
     assert [each.passage.text for each in result.citations] == ["- The compass no longer turns at random."]
     assert "Tides are shown" in prompt
     assert "anchor alarm" not in prompt
+    assert "2 of 5 passages, those that were asked about" in prompt
+    assert "the rest of it was not read" not in prompt
+
+
+def test_more_lines_than_are_shown_are_counted(braid: Braid) -> None:
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "logs").id
+    items = "\n".join(f"- Winch {n} turns faster." for n in range(50))
+    store(braid, dataset, "Tug changelog", {"1.1": items, "1.0": "- The tug sails."})
+    assert braid.indexer.wait(WAIT_S)
+    text = ask(braid, "What changed since 1.0?").text
+    assert text.count("turns faster") == 40
+    assert text.endswith(say("changes_left_out_bare", "en", count=10))
 
 
 def test_the_newest_is_not_told_where_the_end_of_a_log_was_not_read(
