@@ -98,7 +98,7 @@ def tell_versions(whole: WholeDocument, citations: Sequence[Citation], language:
     above: Sequence[str] = ()
     for number, _, headings, text in meant[:MOST_LINES]:
         if headings != above and headings:
-            lines += [f"**{' · '.join(map(one_line, headings))}** {mark(number)}"]
+            lines += [*([""] if above else []), f"**{' · '.join(map(one_line, headings))}** {mark(number)}"]
         lines += [f"- {one_line(text)} {mark(number)}"]
         above = headings
     if (more := len(whole.lines) - len({(version.name, text) for _, version, _, text in meant[:MOST_LINES]})) > 0:
