@@ -138,6 +138,16 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "ほかの違い {count} 件は省略しました。",
         "ko": "표시하지 않은 차이가 {count}개 더 있어요.",
     },
+    "versions": {
+        "en": "Changes in “{title}”, quoted without a language model:",
+        "ja": "「{title}」の変更内容をそのまま引用しました（言語モデルは使っていません）：",
+        "ko": "“{title}”의 변경 내용을 그대로 인용했어요(언어 모델 사용 안 함):",
+    },
+    "no_newer_version": {
+        "en": "“{title}” has no newer version than this one:",
+        "ja": "「{title}」にこれより新しいバージョンはありません：",
+        "ko": "“{title}”에 이보다 새로운 버전은 없어요:",
+    },
     "section": {"en": "Section", "ja": "節", "ko": "절"},
     "is_new": {"en": "— (new)", "ja": "—（新規）", "ko": "—(새로 생김)"},
     "is_gone": {"en": "— (gone)", "ja": "—（削除）", "ko": "—(없어짐)"},

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.dates import MONTH_NAME
 from braid.core.text.scripts import (
     HAN,
     HANGUL,
@@ -39,6 +40,8 @@ _COMMON = re.compile(
     r"|(?:다양|중요|필요|간단|가능|특정|새로|비슷|적절)[한운]|[가-힣]{1,3}적(?:으로|인)"
 )
 """Words that are in every text and name nothing."""
+_MONTH = re.compile(MONTH_NAME, re.IGNORECASE)
+_DATE = re.compile(r"(?:\d{1,4}[年月日時分년월일시분]間?半?){1,5}")
 MOST_FOREIGN = 2
 """Words of another script in a passage up to which they are names in it."""
 
@@ -65,9 +68,25 @@ def possible_names(sentence: str, analyzer: Analyzer) -> list[Name]:
     found: dict[frozenset[str], Name] = {}
     for text in (*_capitalised(sentence), *(match[0] for match in _WORD.finditer(sentence))):
         terms = frozenset(analyzer.tokens(text))
-        if terms and len(text) > 1 and not _COMMON.fullmatch(text) and not FORM_OF_VERB.search(text):
+        if (
+            terms
+            and len(text) > 1
+            and not _COMMON.fullmatch(text)
+            and not _is_date(text, sentence)
+            and not FORM_OF_VERB.search(text)
+        ):
             found.setdefault(terms, Name(text, terms))
     return list(found.values())
+
+
+def _is_date(text: str, sentence: str) -> bool:
+    """Return whether a word is a date or a time, or a month beside a number: *May 2024*.
+
+    >>> _is_date("May", "Valid from May 2024."), _is_date("May", "Ask May for it."), _is_date("9時", "9時から")
+    (True, False, True)
+    """
+    is_month = _MONTH.fullmatch(text) and re.search(rf"\d(?:st|nd|rd|th)? {text}\b|\b{text} \d", sentence)
+    return bool(is_month) or _DATE.fullmatch(text) is not None
 
 
 def leads_on(name: str, question: str, text: str) -> bool:

@@ -13,6 +13,8 @@ from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.texts import say
 from braid.core.text.analyzer import Analyzer
 
+OWN_WEIGHT = 2.0
+"""Weight of a term that one of several parts has, relative to those that another one has, too."""
 Weigh = Callable[[Collection[str]], Mapping[str, float]]
 """Terms → their idf, without those that no passage has."""
 
@@ -42,11 +44,14 @@ def quote_parts(
     shown: list[Featured] = []
     for part in parts:
         own = [by_id[chunk_id] for chunk_id in part.chunk_ids if chunk_id in by_id]
-        own = [each for each in own if all(each.number != one.citation for one in shown)]
-        question = replace(asked, text=part.text or asked.text, weights=weigh(part.terms), words={})
-        found = extract(question, own, analyzer, match="strong", around=around) if own else None
-        if found and found.found:
-            shown.append(found.shown[0])
+        others = [each for each in own if all(each.number != one.citation for one in shown)]
+        common = frozenset[str]().union(*(other.terms for other in parts if other is not part))
+        weights = {term: weight * (1 if term in common else OWN_WEIGHT) for term, weight in weigh(part.terms).items()}
+        question = replace(asked, text=part.text or asked.text, weights=weights, words={})
+        quotes = (extract(question, some, analyzer, match="strong", around=around) for some in (own, others) if some)
+        found = (each.shown[0] for each in quotes if each.found and each.shown[0] not in shown)
+        if quote := next(found, None):
+            shown.append(quote)
         elif not shown:
             return None
     featured = len(shown) if all(part.text for part in parts) else 1

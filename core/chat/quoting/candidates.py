@@ -48,7 +48,7 @@ RAREST = 0.9
 CODE = re.compile(r"[A-Za-z]{1,5}-?\d[\dA-Za-z-]{0,20}|\d{1,4}(?:\.\d{1,4}){1,3}")
 HANGUL_WORD = re.compile(f"[{HANGUL}]{{2}}")
 _BEFORE_NOUN = re.compile(r"\b(?:an?|the|my|your|our|their|for|of|in|at|on|by|with|from)\s+$", re.IGNORECASE)
-_OF_NOUN = re.compile(r"..(?:[을를의]|에게|한테)$")
+_OF_NOUN = re.compile(r"..(?:[을를의]|에게|한테|에서[는도의]?|에[는도]|으로|까지|부터|(?<![아어여해])도)$")
 _BEHIND_NOUN = re.compile(r"[はがをにのでもと]")
 LEADS = (1.0, 0.5)
 """What the first sentences below a heading have of its likeness."""
@@ -169,6 +169,13 @@ class Asked:
             is_plural = word.endswith("s") and not word.endswith("ss") and before.endswith(" to ")
             return is_plural or _BEFORE_NOUN.search(before) is not None
         return len(word) > 1 or _BEHIND_NOUN.match(after) is not None
+
+    def stands_before(self, word: str, terms: frozenset[str]) -> bool:
+        """Return whether a word of the question, no adverb, stands right before one that a text's terms have."""
+        if word.isascii() and word.endswith("ly"):
+            return False
+        behind = self.text[self.text.find(word) + len(word) :].lstrip()
+        return any(behind.startswith(other) for other in self.said_in(self.words, terms))
 
     @lazy
     def wanted(self) -> Wanted:

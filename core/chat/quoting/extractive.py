@@ -27,6 +27,7 @@ from braid.core.chat.quoting.featured import (
     one_line,
     place_of,
 )
+from braid.core.chat.quoting.logs import version_above
 from braid.core.chat.quoting.match import Match
 from braid.core.chat.quoting.nearness import MAX_SENTENCES, Nearness, no_nearness
 from braid.core.chat.quoting.parts import LIST_MARK, introduces, is_code, is_readable
@@ -82,6 +83,8 @@ CAPTION_FACTOR = 0.4
 """Factor of the caption of a figure that is not asked for."""
 UNNAMED_FACTOR = 0.7
 """Factor of a document without the rarest words of the question, where another one has one."""
+RAREST_FACTOR = 1.15
+"""Factor of a sentence with a noun that is one of the rarest words of the question."""
 FOREIGN_FACTOR = 0.6
 """Factor of what is in another language than the question, where a passage in its own has one of these words."""
 CUT_FACTOR = 0.8
@@ -193,6 +196,7 @@ def extract(
     if not_calculated and any(each.value for each in chosen[:1]):
         title, lead = "related", not_calculated
     names = {each.citation: by_number[each.citation].passage.title for each in shown} if asked.wanted.comparison else {}
+    names |= {each.number: version for each in chosen if (version := version_above(by_number[each.number], each.text))}
     found = title != "related"
     if not found and not not_calculated:
         chosen = [each for each in chosen[:MOST_SHOWN] if chooser.is_close(each)]
@@ -317,7 +321,8 @@ def quoted_text(lead: str, asked: Asked, shown: Sequence[Featured], names: Mappi
     first, others = shown[:featured], shown[featured:]
     lines = [lead]
     for each in first:
-        named = f"{one_line(name)}: " if (name := names.get(each.citation)) else ""
+        name, gap = names.get(each.citation), "\n" if LIST_MARK.match(each.text) else " "
+        named = f"{one_line(name)}:{gap}" if name else ""
         lines += ["", *(f"{line} {mark(each.citation)}" for line in (named + _emphasised(each)).split("\n"))]
     if others:
         lines += ["", *([say("also", asked.language)] if first else [])]
@@ -427,10 +432,14 @@ class _Chooser:
         return any(self.having.get(n) and not _is_foreign(self.asked, c.text, c) for n, c in self.citations.items())
 
     @lazy
+    def nouns(self) -> frozenset[str]:
+        """The codes and nouns that are among the rarest words of the question."""
+        return frozenset(word for word in self.asked.rarest if word in self.asked.codes or self.asked.is_noun(word))
+
+    @lazy
     def named(self) -> frozenset[int]:
         """The documents that have one of the rarest words of the question."""
-        names = {word for word in self.asked.rarest if word in self.asked.codes or self.asked.is_noun(word)}
-        having = (n for n in self.citations if names.intersection(self.having.get(n, ())))
+        having = (n for n in self.citations if self.nouns.intersection(self.having.get(n, ())))
         return frozenset(self.citations[n].passage.document_id for n in having)
 
     def score_of(self, text: str) -> float:
@@ -500,7 +509,8 @@ class _Chooser:
 
     def judged(self, match: Match, each: Candidate, told: frozenset[str]) -> Match:
         """Return how well a candidate matches, by the rarest words of the question: a match that has one of them, and
-        the kind of answer that is asked for, is not weak; one whose document lacks a noun of them is.
+        the kind of answer that is asked for, is not weak; one whose document lacks a noun of them is, and so is one of
+        that kind whose document lacks what is said of it: *the overseas allowance*.
         """
         asked, terms = self.asked, each.terms | each.heading
         if each.is_section:
@@ -508,9 +518,12 @@ class _Chooser:
         if match == "weak" and asked.said_in(asked.rarest, terms):
             is_whole = len(asked.said_in(asked.told_by, terms)) == len(asked.told_by)
             return "strong" if is_whole or asked.wanted.kinds_in(each.text) else match
-        if match == "strong" and not asked.wanted.kinds_in(each.text):
-            there = {*asked.said_in(asked.rarest, told | each.heading), *self._words_of_document(each)}
+        if match == "strong":
+            said = told | each.heading
+            there = {*asked.said_in(asked.rarest, said), *self._words_of_document(each)}
             missing = set() if there.intersection(asked.codes) else set(asked.rarest) - there
+            if asked.wanted.kinds_in(each.text):
+                return "weak" if any(asked.stands_before(word, said) for word in missing) else match
             return "weak" if any(map(asked.is_noun, missing)) else match
         return match
 
@@ -610,6 +623,7 @@ class _Chooser:
             factor *= VALIDITY_FACTOR
         if not each.value and is_code(each.text):
             factor *= CODE_FACTOR
+        factor *= RAREST_FACTOR if not each.value and asked.said_in(self.nouns, each.terms) else 1.0
         factor *= CAPTION_FACTOR if each.is_caption else 1.0
         factor *= SECTION_FACTOR if each.is_section else 1.0
         factor *= OLDER_FACTOR ** min(each.later, MOST_LATER)

@@ -174,6 +174,7 @@ _BETTER = (
     ),
 )
 REASON = _kind(*_REASON)
+AMOUNT = re.compile(_AMOUNT, re.IGNORECASE)
 _NAMED_KINDS = tuple(_kind(question, answer, is_needed=True) for question, answer in _NAMED)
 _OTHER_KINDS = (
     *(_kind(question, answer, is_needed=True) for question, answer in _ASKED),

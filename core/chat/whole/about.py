@@ -14,6 +14,7 @@ from braid.core.chat.citations import Citation
 from braid.core.chat.lookups.lookup import Lookup
 from braid.core.chat.lookups.two_things import named_things
 from braid.core.chat.quoting.extractive import Extract
+from braid.core.chat.quoting.logs import without_numbers
 from braid.core.chat.quoting.wanted import without_asking
 from braid.core.chat.texts import Language
 from braid.core.chat.whole.changes import Compared, Read, compare_documents, tell_changes, told_changes
@@ -27,8 +28,10 @@ from braid.core.chat.whole.find import (
     whole_dataset,
     whole_of,
 )
+from braid.core.chat.whole.find import Read as ReadPassages
 from braid.core.chat.whole.outline import outline
 from braid.core.chat.whole.pairs import asks_for_changes, pair_meant, without_versions
+from braid.core.chat.whole.versions import asks_for_versions, find_versions, tell_versions
 from braid.core.errors import Reason
 from braid.core.ledger.ledger import Ledger
 from braid.core.metadata.where import Condition, parse_where
@@ -42,9 +45,10 @@ MOST_COMPARED = 2_000
 LEAST_ABOUT = 0.6
 """Least part of the best difference's words of the question for another difference to be one that is asked for."""
 _ALL = re.compile(
-    r"\b(?:chang\w{1,4}|differ\w{0,6}|compar\w{1,6}|versus|vs|between|since|from|new|main|important|key|all|every|please|list|show|tell|documents?|files?|versions?|editions?|texts?|years?)\b"
-    r"|違|異な|変更|[どう何]{0,3}変わ|改正|改定|差分|相違|差異|比較|比べ|主な|主要|重要|すべて|全て|教えて|挙げ|一覧|文書|ファイル|資料|点"
-    r"|(?:차이|다른|달라|다릅|바뀌|바뀐|변경|변화|변했|비교|개정|주요|중요|모두|모든|알려|주세요|문서|파일|목록|어떻게|무엇)\w{0,8}",
+    r"\b(?:what(?:['’]s)?|chang\w{1,4}|differ\w{0,6}|compar\w{1,6}|versus|vs|between|since|from|new|main|important|key|all|every|please|list|show|tell|documents?|files?|versions?|editions?|texts?|years?"
+    r"|releases?d?|updates?d?|features?|notes|latest|newest|current|recent|come|came|made|happen\w{0,3})\b"
+    r"|違|異な|変更|[どう何]{0,3}変わ|改正|改定|差分|相違|差異|比較|比べ|主な|主要|重要|すべて|全て|教えて|挙げ|一覧|文書|ファイル|資料|点|最新|バージョン|リリース|更新|新しい|新機能|機能|[版判]|以[降来後]"
+    r"|(?:사항|차이|다른|달라|다릅|바뀌|바뀐|변경|변화|변했|비교|개정|주요|중요|모두|모든|알려|주세요|문서|파일|목록|어떻게|무엇|최신|최근|버전|릴리스|업데이트|새로|이후|이래)\w{0,8}",
     re.IGNORECASE,
 )
 """Words of a question about changes by which no change is meant rather than another one."""
@@ -78,17 +82,19 @@ class WholeFinder:
 
         ``query`` is the question with what it leaves out of the turns before it; ``first`` is what was found for it.
         """
-        asks, changes = asks_for_whole(question), asks_for_changes(question)
-        if asks is None and not changes:
+        asks, changes, versions = asks_for_whole(question), asks_for_changes(question), asks_for_versions(question)
+        if asks is None and not changes and not versions:
             return None
         if asks == "summary" and (dataset := self._dataset_of_filters(question)):
             return dataset
         named = self._named_by_filters() if self.filters != Filters() else []
         if changes and (compared := self._compare(query, first, named)):
             return compared
+        read = partial(passages_of, self.ledger, self.scope, self.filters)
+        if versions and (log := self._log(query, first, read)):
+            return log
         if asks is None:
             return None
-        read = partial(passages_of, self.ledger, self.scope, self.filters)
         if len(named) == 1:
             return whole_of(asks, named[0], read, is_selection=self.filters.of_passages)
         dataset = self._dataset(question) if asks == "summary" else None
@@ -142,8 +148,13 @@ class WholeFinder:
         if pair is None:
             return None
         titles = " ".join(f"{each.title} {each.source}" for each in pair)
-        about = partial(_asked_for, _aspect(query, titles, analyzer), analyzer)
+        about = partial(_asked_for, analyzer, _aspect(query, analyzer, titles))
         return compare_documents(self._read(pair[0]), self._read(pair[1]), analyzer, about=about)
+
+    def _log(self, query: str, first: Sequence[Hit], read: ReadPassages) -> WholeDocument | None:
+        analyzer = self.term_weights.analyzer
+        aspect, about = partial(_aspect, without_numbers(query), analyzer), partial(_asked_for, analyzer)
+        return find_versions(query, [*first, *self.by_title(query)], read, aspect, about)
 
     def _read(self, passage: Passage) -> Read:
         hits, total = passages_of(self.ledger, self.scope, self.filters, passage, limit=MOST_COMPARED)
@@ -154,6 +165,8 @@ def tell(whole: Whole, citations: Sequence[Citation], analyzer: Analyzer, langua
     """Return the answer without a model."""
     if isinstance(whole, Compared):
         return tell_changes(whole, citations, analyzer, language)
+    if whole.asks == "versions":
+        return tell_versions(whole, citations, language)
     return outline(whole, citations, analyzer, language)
 
 
@@ -163,7 +176,7 @@ def told(whole: Whole | None, *, by_notes: bool = False) -> str:
         return ""
     if isinstance(whole, Compared):
         return f"\n\n({as_data(told_changes(whole))})"
-    more = "" if whole.is_whole else " Say that the rest of it was not read."
+    more = "" if whole.is_whole or whole.asks == "versions" else " Say that the rest of it was not read."
     notes = "notes, taken part by part, of " if by_notes else ""
     kind = "dataset" if whole.by_document else "document"
     return f"\n\n(The passages are {notes}{whole.part} of the {kind} {as_data(whole.title)!r}, in order.{more})"
@@ -190,7 +203,7 @@ def _part(read: Read) -> str:
     )
 
 
-def _aspect(query: str, titles: str, analyzer: Analyzer) -> list[frozenset[str]]:
+def _aspect(query: str, analyzer: Analyzer, titles: str) -> list[frozenset[str]]:
     """Return the words of a question about two documents that name neither these nor that they differ."""
     left = without_versions(_ALL.sub(" ", without_asking(query)))
     named = frozenset(analyzer.tokens(titles))
@@ -211,7 +224,7 @@ def _names_more(question: str) -> bool:
     return re.search(r"[^\W_]{2}", question) is not None
 
 
-def _asked_for(words: Sequence[frozenset[str]], analyzer: Analyzer, texts: Sequence[str]) -> list[int]:
+def _asked_for(analyzer: Analyzer, words: Sequence[frozenset[str]], texts: Sequence[str]) -> list[int]:
     """Return the places of the texts that have the words, weighed by rarity, of those that some text has; none where
     none, or each of them, has half of the words.
     """

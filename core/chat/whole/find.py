@@ -20,7 +20,7 @@ MOST_PASSAGES, MOST_DOCUMENTS = 400, 200
 """Passages of a document or a dataset that are read, and documents of a dataset; the rest is said to be left out."""
 LEAST_OF_TITLE = 0.6
 """Least share of the words of a title, without years, that a question names for its document to be meant."""
-Asks = Literal["summary", "dates", "amounts"]
+Asks = Literal["summary", "dates", "amounts", "versions"]
 Weigh = Callable[[Collection[str]], Mapping[str, float]]
 """Terms → their idf, without those that no passage has."""
 Read = Callable[[Passage], tuple[Sequence[Hit], int]]
@@ -86,6 +86,8 @@ class WholeDocument:
     """Whether these are the first passages of each document of a dataset, of which ``title`` is the name."""
     is_selection: bool = False
     """Whether filters select among its passages, such as those of one page."""
+    lines: frozenset[tuple[str, str]] = frozenset()
+    """Of a log the versions that are meant, each with a text below it; none where no newer one is there."""
 
     @property
     def part(self) -> str:

@@ -15,6 +15,7 @@ from braid.core.chat.marks import mark
 from braid.core.chat.quoting.candidates import headings_of
 from braid.core.chat.quoting.extractive import Extract
 from braid.core.chat.quoting.featured import one_line
+from braid.core.chat.quoting.kinds import AMOUNT
 from braid.core.chat.quoting.parts import begins_within, parts_of
 from braid.core.chat.quoting.tables import split_tables
 from braid.core.chat.texts import Language, say
@@ -34,14 +35,9 @@ _DATE = re.compile(
     r"|\b(?:deadline|no later than|due (?:on|by|date))\b|期限|締め?切り?|기한|마감",
     re.IGNORECASE,
 )
-_AMOUNT = re.compile(
-    r"[$€£¥￥₩] ?\d|\d[\d,.]{0,20} ?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)\b"
-    r"|[\d万億千百] ?(?:円|ドル|ユーロ|ウォン)|[\d만억천백] ?(?:원|달러|유로|엔)",
-    re.IGNORECASE,
-)
 _CUT = ("…", "...")
 """Ends of headings that a page repeats as far as they fit."""
-_FACTS: Mapping[Asks, re.Pattern[str]] = {"dates": _DATE, "amounts": _AMOUNT}
+_FACTS: Mapping[Asks, re.Pattern[str]] = {"dates": _DATE, "amounts": AMOUNT}
 
 
 @dataclass(frozen=True, slots=True)

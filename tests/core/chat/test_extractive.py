@@ -305,15 +305,20 @@ def test_passages_of_a_dataset_aside_go_unless_they_are_much_better() -> None:
 RARE = 5.0
 
 
+def asked_of(question: str, rarest: Sequence[str]) -> Asked:
+    """Return a question whose ``rarest`` words weigh more than the others."""
+    rare = set(ANALYZER.tokens(" ".join(rarest)))
+    words = content_words(without_asking(question), ANALYZER)
+    weights = {term: RARE if term in rare else 1.0 for terms in words.values() for term in terms}
+    return Asked(question, weights, question_language(question), words=words)
+
+
 def rare_quotes(
     question: str, rarest: Sequence[str], *passages: Passage, match: Match = "strong", near: float = 0.05
 ) -> list[str]:
     """Return the lines of an answer to a question whose ``rarest`` words weigh more than the others."""
     citations = [Citation(number, each, each.text) for number, each in enumerate(passages, start=1)]
-    rare = set(ANALYZER.tokens(" ".join(rarest)))
-    words = content_words(without_asking(question), ANALYZER)
-    weights = {term: RARE if term in rare else 1.0 for terms in words.values() for term in terms}
-    asked = Asked(question, weights, question_language(question), words=words)
+    asked = asked_of(question, rarest)
     answer = extract(asked, citations, ANALYZER, match=match, nearness=lambda several: [near] * len(several))
     return [line for line in shown(answer.text)[0].replace("**", "").split("\n") if line]
 
@@ -355,6 +360,9 @@ def test_the_closest_passages_can_be_read_and_are_in_the_language_of_the_questio
         ("Can Solvarin be given to dogs?", ["Solvarin", "dogs"], "Solvarin lowers fever and pain in adults."),
         ("ネムリナ錠は犬に飲ませますか", ["ネムリナ", "犬"], "ネムリナ錠は寝る直前に飲みます。"),
         ("코프린 시럽을 강아지에게 먹이나요?", ["코프린", "강아지"], "코프린 시럽은 기침과 가래를 줄입니다."),
+        ("해담 자전거는 눈길에서도 달리나요?", ["해담", "눈길"], "해담 자전거는 흙길과 모랫길을 달립니다."),
+        ("How much is the winter ticket?", ["ticket", "winter"], "A ticket costs £12."),
+        ("야간 주차 요금은 얼마인가요?", ["주차", "야간"], "주차 요금은 한 시간에 2,000원입니다."),
     ],
 )
 def test_a_quote_of_a_document_that_lacks_a_rare_noun_of_the_question_is_weak(
@@ -405,3 +413,35 @@ def test_other_documents_without_the_rarest_word_are_no_filler() -> None:
     texts = ("Without a receipt, 10 EUR are paid.", "It is paid and given without a warranty.", "A receipt is kept.")
     found = rare_quotes(question, ["receipt"], *(passage(text, at) for at, text in enumerate(texts, start=1)))
     assert not any("warranty" in line for line in found)
+
+
+def test_an_adverb_before_what_is_asked_for_makes_no_answer_weak() -> None:
+    question, text = "How much is a newly bought ticket?", "A bought ticket costs £12."
+    assert rare_quotes(question, ["newly", "ticket"], passage(text))[0] == say("extractive", "en")
+
+
+@pytest.mark.parametrize(
+    ("question", "rarest", "other", "text"),
+    [
+        ("Is the attic cleaned every day?", "attic", "The hall is cleaned every day.", "They leave out the attic."),
+        ("다락도 청소해 주나요?", "다락", "복도와 계단은 매일 청소해 드린다.", "창고와 다락은 포함하지 않는다."),
+    ],
+)  # fmt: skip
+def test_of_sentences_about_as_good_the_one_with_a_rare_noun_is_quoted(
+    question: str, rarest: str, other: str, text: str
+) -> None:
+    both = passage(f"{other}\n\n{text}")
+    near = {other: 0.047, text: 0.031 if question.isascii() else 0.027}
+
+    def featured(asked: Asked) -> str:
+        found = extract(
+            asked,
+            [Citation(1, both, both.text)],
+            ANALYZER,
+            match="strong",
+            nearness=lambda texts: [near[each] for each in texts],
+        )
+        return found.shown[0].text[found.shown[0].start : found.shown[0].end]
+
+    assert featured(asked_of(question, [rarest])) == text
+    assert featured(replace(asked_of(question, [rarest]), words={})) == other, "nothing tells its rarest words"

@@ -250,3 +250,43 @@ def test_common_words_lead_nowhere(braid: Braid, put: Put, language: str) -> Non
     assert braid.indexer.wait(120)
     result = ask(braid, question, dataset, k=1)
     assert [each.about for each in result.lookups if each.why == "name" and each.new] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "other"),
+    [
+        ("Has the lighthouse a ladder?", "The lighthouse is open since May 2024.", "May is the month of the ladder."),
+        ("展望台の入場料はいくらですか", "展望台は5月3日に開きます。", "5月3日の入場料は無料です。"),
+    ],
+)  # fmt: skip
+def test_a_date_is_no_name_that_leads_on(braid: Braid, put: Put, question: str, first: str, other: str) -> None:
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "dates").id
+    put(dataset, "first.md", first, title="A", wait=False)
+    put(dataset, "other.md", other, title="B", wait=False)
+    put(dataset, "third.md", other.replace("ladder", "boat").replace("入場料", "飲食"), title="C")
+    result = ask(braid, question, dataset, k=1)
+    assert [each.about for each in result.lookups if each.why == "name"] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("Which berth is cheaper, Dinghy 12 or Trawler 40?", ("Dinghy 12 · Berth: 60 EUR",
+         "Trawler 40 · Berth: 310 EUR")),
+        ("小舟と40トンの漁船、係留料はどちらが安い", ("小舟（2トン以下） · 係留料: 900円",
+         "漁船（40トン以下） · 係留料: 4,100円")),
+    ],
+)  # fmt: skip
+def test_two_rows_of_one_table_are_both_quoted(braid: Braid, put: Put, question: str, rows: tuple[str, str]) -> None:
+    tables = {
+        "en.md": "| Boat | Berth |\n|---|---|\n| Dinghy 12 | 60 EUR |\n| Trawler 40 | 310 EUR |\n"
+        "| Ferry 90 | 900 EUR |",
+        "ja.md": "| 船 | 係留料 |\n|---|---|\n| 小舟（2トン以下） | 900円 |\n| 漁船（40トン以下） | 4,100円 |\n"
+        "| 客船（90トン以下） | 9,000円 |",
+    }
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "boats").id
+    for name, table in tables.items():
+        put(dataset, name, table, title=name, wait=False)
+    put(dataset, "other.md", "The harbour opens at dawn.", title="Harbour")
+    text = ask(braid, question, dataset).text
+    assert [row for row in rows if row in text.replace("**", "")] == [*rows]
