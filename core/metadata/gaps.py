@@ -115,7 +115,7 @@ def text_of(metadata: Mapping[str, object], key: str) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _of_pages(pages: str, total: str, template: str, of_one: str, of_many: str) -> Reason:
+def _of_pages(pages: str, total: str, template: str, of_one: str, of_many: str) -> str:
     """Return the sentence about these pages: by ``of_one`` about a single one, by ``of_many`` where nobody knows how
     many they are.
     """
