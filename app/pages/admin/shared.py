@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from flask import render_template, request
@@ -20,14 +19,6 @@ from braid.core.types import MIN_ID, Dataset
 
 ONE = "/shared/<int(signed=True):dataset_id>"
 FIELDS = ("name", "collection_name", "description", "allowed_groups", "embedding_model")
-
-
-@dataclass(frozen=True, slots=True)
-class SharedRow:
-    """A shared dataset with its counts."""
-
-    entry: SharedDataset
-    stored: Dataset
 
 
 @admin.get("/shared")
@@ -116,8 +107,8 @@ def _list_page(*, problem: str = "") -> str:
     stored = {dataset.id: dataset for dataset in braid.ledger.all_datasets()}
     entries = braid.registry.entries()
     rows, sort = in_order(
-        [SharedRow(entry, stored[entry.id]) for entry in entries if entry.id in stored],
-        {"name": lambda row: row.entry.name.casefold(), "documents": lambda row: row.stored.documents},
+        [(entry, stored[entry.id]) for entry in entries if entry.id in stored],
+        {"name": lambda row: row[0].name.casefold(), "documents": lambda row: row[1].documents},
     )
     return render_template(
         "braid/admin/shared.html",
