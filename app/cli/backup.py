@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from braid.app.cli.common import ACTOR, BraidCommand, BraidGroup, current_settings, json_option, record, with_runner
-from braid.app.cli.output import complain, format_date, plural, print_json
+from braid.app.cli.output import complain, format_date, plural, print_json, wants_json
 from braid.app.cli.progress import Bars, Count
 from braid.core.errors import BraidError
 
@@ -31,7 +31,7 @@ EMPTY = 1
 @click.option("--verify", is_flag=True, help="Make none: check the backup FILE, every hash and the ledger in it.")
 @json_option
 @click.pass_context
-def backup(context: click.Context, file: Path, with_keys: bool, verify: bool, as_json: bool) -> None:
+def backup(context: click.Context, file: Path, with_keys: bool, verify: bool) -> None:
     """Write a backup into the new file FILE, while Braid runs or not. In a folder it is named by the time.
 
     Ends with 1 where it has no documents, so that a job deletes no earlier backup.
@@ -50,7 +50,7 @@ def backup(context: click.Context, file: Path, with_keys: bool, verify: bool, as
             sources = sources_of(current_settings(), with_keys=with_keys)
             manifest = make_backup(sources, file, on_progress=_shower(bars))
             _record(sources, manifest, file)
-    _report("The backup is whole" if verify else "Backup written", file, manifest, as_json=as_json)
+    _report("The backup is whole" if verify else "Backup written", file, manifest)
     context.exit(0 if verify or manifest.documents else EMPTY)
 
 
@@ -58,7 +58,7 @@ def backup(context: click.Context, file: Path, with_keys: bool, verify: bool, as
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @json_option
-def restore(file: Path, folder: Path, as_json: bool) -> None:
+def restore(file: Path, folder: Path) -> None:
     """Restore the backup FILE into the new or empty data directory DIR, after checking it.
 
     A ledger of PostgreSQL goes into the empty database of the setting database_url.
@@ -71,8 +71,8 @@ def restore(file: Path, folder: Path, as_json: bool) -> None:
         url = current_settings().database_url
         manifest = restore_backup(file, folder, database_url=url, settings=as_copy, on_progress=_shower(bars))
     _record_restored(manifest, file, url if manifest.database == "postgresql" else f"sqlite:///{folder / LEDGER}")
-    _report(f"Restored into {folder}", file, manifest, as_json=as_json)
-    if not as_json:
+    _report(f"Restored into {folder}", file, manifest)
+    if not wants_json():
         named = f"{_variable_for(url)} " if manifest.database == "postgresql" else ""
         click.echo(f"Start it: {named}BRAID_CONFIG={shlex.quote(str(folder / 'braid.toml'))} python -m app serve")
         click.echo("It is a site of its own: services of the site that was backed up are comments in its braid.toml.")
@@ -124,11 +124,11 @@ def _shower(bars: Bars) -> Progress:
     return lambda what, done, total: bars.show({what: Count(done, total)})
 
 
-def _report(what: str, file: Path, manifest: BackupManifest, *, as_json: bool) -> None:
+def _report(what: str, file: Path, manifest: BackupManifest) -> None:
     from braid.core.backup.verify import lacks
 
     lacking = lacks(manifest)
-    if as_json:
+    if wants_json():
         form = {"file": str(file.absolute()), "size_bytes": file.stat().st_size, "lacks": lacking}
         fields = ("made_at", "braid", "revision", "database", "with_keys", "uploads", "rows")
         print_json({**form, **{name: getattr(manifest, name) for name in fields}})
@@ -150,7 +150,7 @@ def db() -> None:
 @db.command("status")
 @json_option
 @click.pass_context
-def status(context: click.Context, as_json: bool) -> None:
+def status(context: click.Context) -> None:
     """Say whether the ledger is as this version needs it; status 1 when it has to be upgraded. Nothing is changed."""
     from braid.core.backup.make import revision_of
     from braid.core.backup.record import last_backup
@@ -166,7 +166,7 @@ def status(context: click.Context, as_json: bool) -> None:
     where, current = revision_of(sources)
     pending, last = pending_migrations(current), last_backup(settings.data_dir)
     kept = [str(path) for path in copies(settings.data_dir)]
-    if as_json:
+    if wants_json():
         form = {"database": where, "revision": current, "newest": newest_revision(), "braid": version()}
         print_json({**form, "pending": pending, "last_backup": last, "copies": kept})
     else:
@@ -185,7 +185,7 @@ def status(context: click.Context, as_json: bool) -> None:
 @db.command("migrate")
 @click.option("--no-copy", is_flag=True, help="Upgrade without a copy of the ledger; only with a backup of your own.")
 @json_option
-def migrate(no_copy: bool, as_json: bool) -> None:
+def migrate(no_copy: bool) -> None:
     """Upgrade the ledger, after a copy into the folder backups of the data directory. All is done, or nothing."""
     from braid.core.backup.make import revision_of
     from braid.core.backup.upgrade import copies, upgrading
@@ -201,7 +201,7 @@ def migrate(no_copy: bool, as_json: bool) -> None:
         if before != newest_revision():
             record(ledger, "database.upgraded", f"{before} to {newest_revision()}")
     made = next((str(path) for path in copies(settings.data_dir) if path not in already), "")
-    if as_json:
+    if wants_json():
         print_json({"from": before, "to": newest_revision(), "copy": made})
     elif before == newest_revision():
         click.echo(f"The ledger is of revision {before} already; nothing to do.")

@@ -9,7 +9,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, choose_user, current_settings, json_option
 from braid.app.cli.options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
-from braid.app.cli.output import complain, complain_degraded, print_json
+from braid.app.cli.output import complain, complain_degraded, print_json, wants_json
 from braid.app.cli.search import NO_DATASET, complain_unknown, refuse_unknown
 from braid.app.opening import open_braid
 from braid.app.terminal import clean, one_line
@@ -25,14 +25,7 @@ if TYPE_CHECKING:
 @click.option("--continue", "conversation", type=int, metavar="ID", help="Continue this conversation.")
 @add_options(*SCOPE_OPTIONS, *RANKING_OPTIONS, *FILTER_OPTIONS)
 @json_option
-def chat(
-    text: str,
-    conversation: int | None,
-    user: str | None,
-    datasets: DatasetIds,
-    as_json: bool,
-    **asked: Any,
-) -> None:
+def chat(text: str, conversation: int | None, user: str | None, datasets: DatasetIds, **asked: Any) -> None:
     """Answer TEXT from the datasets, with citations, and store the turn.
 
     Without a model (setting summary_model) the answer quotes sentences of the passages.
@@ -61,9 +54,9 @@ def chat(
         events = answerer.stream(request)
         conversation = conversation or store.create(user_id).id
         for event in _stored(TurnStore(braid.ledger), conversation, request, events):
-            if not as_json:
+            if not wants_json():
                 _show(event)
-            if isinstance(event, ChatResult) and as_json:
+            if isinstance(event, ChatResult) and wants_json():
                 print_json({"conversation": conversation, **event_json(event)})
             elif isinstance(event, ChatResult):
                 _show_sources(event, conversation)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from braid.app.cli.output import AS_JSON
 from braid.app.opening import DATA_DIR, LOCAL_USER, MAKES_SITE, NEW_SITE
 from braid.core.errors import NotFoundError
 
@@ -85,8 +86,15 @@ class BraidGroup(click.Group):
 
 
 def json_option(command: Command) -> Command:
-    """Give a command ``--json`` (parameter ``as_json``)."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout, all else to stderr.")(command)
+    """Give a command ``--json``, see `wants_json`."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        expose_value=False,
+        callback=lambda context, _option, given: context.meta.update({AS_JSON: given}),
+        help="Print JSON to stdout, all else to stderr.",
+    )(command)
 
 
 # ---------------------------------------------------------------- settings and user

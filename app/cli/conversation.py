@@ -11,7 +11,7 @@ import click
 
 from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, record
 from braid.app.cli.manage import YES_OPTION, confirm
-from braid.app.cli.output import format_date, plural, print_list, print_result
+from braid.app.cli.output import format_date, plural, print_list, print_result, wants_json
 from braid.app.opening import open_data_directory
 from braid.app.terminal import clean
 
@@ -34,24 +34,24 @@ def conversation() -> None:
 @USER_OPTION
 @click.option("--deleted", is_flag=True, help="Those that were deleted and can be restored.")
 @json_option
-def list_conversations(user: str | None, deleted: bool, as_json: bool) -> None:
+def list_conversations(user: str | None, deleted: bool) -> None:
     """List the user's conversations, most recently used first."""
     with open_data_directory(current_settings()) as directory:
         store, owner = _store(directory), choose_user(directory.ledger, user)
         found = store.deleted(owner.id) if deleted else store.conversations(owner.id)
     rows = [(each.id, each.title, format_date(each.created_at), format_date(each.updated_at)) for each in found]
-    print_list(found, ("id", "title", "created", "last used"), rows, right=("id",), as_json=as_json)
+    print_list(found, ("id", "title", "created", "last used"), rows, right=("id",))
 
 
 @conversation.command("show")
 @ID_ARGUMENT
 @USER_OPTION
 @json_option
-def show(conversation_id: int, user: str | None, as_json: bool) -> None:
+def show(conversation_id: int, user: str | None) -> None:
     """Print the conversation ID with the passages as they were when cited."""
-    with _written(conversation_id, user, "json" if as_json else "md") as (_found, pieces, _count):
+    with _written(conversation_id, user, "json" if wants_json() else "md") as (_found, pieces, _count):
         for piece in pieces:
-            click.echo(piece if as_json else clean(piece), nl=False)
+            click.echo(piece if wants_json() else clean(piece), nl=False)
 
 
 @conversation.command("rename")
@@ -59,11 +59,11 @@ def show(conversation_id: int, user: str | None, as_json: bool) -> None:
 @click.argument("title")
 @USER_OPTION
 @json_option
-def rename(conversation_id: int, title: str, user: str | None, as_json: bool) -> None:
+def rename(conversation_id: int, title: str, user: str | None) -> None:
     """Rename the conversation ID to TITLE."""
     with open_data_directory(current_settings()) as directory:
         renamed = _store(directory).rename(choose_user(directory.ledger, user).id, conversation_id, title)
-    print_result(renamed, clean(f"Conversation {renamed.id} is called {renamed.title}."), as_json=as_json)
+    print_result(renamed, clean(f"Conversation {renamed.id} is called {renamed.title}."))
 
 
 @conversation.command("delete")
@@ -72,7 +72,7 @@ def rename(conversation_id: int, title: str, user: str | None, as_json: bool) ->
 @click.option("--permanently", is_flag=True, help="So that it cannot be restored; also one deleted before.")
 @YES_OPTION
 @json_option
-def delete(conversation_id: int, user: str | None, permanently: bool, yes: bool, as_json: bool) -> None:
+def delete(conversation_id: int, user: str | None, permanently: bool, yes: bool) -> None:
     """Delete the conversation ID with its messages and files; it can be restored for some days."""
     settings = current_settings()
     with open_data_directory(settings) as directory:
@@ -87,21 +87,21 @@ def delete(conversation_id: int, user: str | None, permanently: bool, yes: bool,
         record(directory.ledger, "conversation.deleted", str(found.id), f"of {owner.name}")
     days = plural(settings.deleted_days, "day")
     until = "" if permanently else f" It can be restored for {days}: conversation restore {found.id}"
-    print_result(found, clean(f"Deleted conversation {found.id}, {found.title}.{until}"), as_json=as_json)
+    print_result(found, clean(f"Deleted conversation {found.id}, {found.title}.{until}"))
 
 
 @conversation.command("restore")
 @ID_ARGUMENT
 @USER_OPTION
 @json_option
-def restore(conversation_id: int, user: str | None, as_json: bool) -> None:
+def restore(conversation_id: int, user: str | None) -> None:
     """Restore the deleted conversation ID with its messages and files, without its link."""
     with open_data_directory(current_settings()) as directory:
         store, owner = _store(directory), choose_user(directory.ledger, user)
         store.restore(owner.id, [conversation_id])
         found = store.conversation(owner.id, conversation_id)
         record(directory.ledger, "conversation.restored", str(found.id), f"of {owner.name}")
-    print_result(found, clean(f"Restored conversation {found.id}, {found.title}."), as_json=as_json)
+    print_result(found, clean(f"Restored conversation {found.id}, {found.title}."))
 
 
 @conversation.command("export")
@@ -115,11 +115,9 @@ def restore(conversation_id: int, user: str | None, as_json: bool) -> None:
     help="New file to write; stdout if left out.",
 )
 @json_option
-def export(
-    conversation_id: int, user: str | None, form: Literal["md", "json"], out: Path | None, as_json: bool
-) -> None:
+def export(conversation_id: int, user: str | None, form: Literal["md", "json"], out: Path | None) -> None:
     """Write the conversation ID as Markdown for people (md) or as JSON for programs (json)."""
-    form = "json" if as_json and out is None else form
+    form = "json" if wants_json() and out is None else form
     with _written(conversation_id, user, form, exported=True) as (found, pieces, count):
         if out is None:
             for piece in pieces:
@@ -130,7 +128,6 @@ def export(
     print_result(
         {"conversation": found.id, "messages": count, "format": form, "file": str(out)},
         f"Wrote {plural(count, 'message')} to {out}.",
-        as_json=as_json,
     )
 
 

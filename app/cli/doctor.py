@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from braid.app.cli.common import BraidCommand, current_settings, json_option
-from braid.app.cli.output import plural, print_json, print_table
+from braid.app.cli.output import plural, print_json, print_table, wants_json
 from braid.app.cli.progress import Bars, Count
 from braid.app.opening import open_braid
 from braid.core.errors import BraidError
@@ -41,7 +41,7 @@ def chroma_path() -> None:
 @click.option("--quiet", is_flag=True, help="Print damage alone, for cron.")
 @json_option
 @click.pass_context
-def doctor(context: click.Context, repair: bool, wait: float, quiet: bool, as_json: bool) -> None:
+def doctor(context: click.Context, repair: bool, wait: float, quiet: bool) -> None:
     """Read the ledger whole, compare it with both indexes, and report what differs.
 
     Warns of a data directory that others may enter.
@@ -55,16 +55,16 @@ def doctor(context: click.Context, repair: bool, wait: float, quiet: bool, as_js
     from braid.core.ledger.outages import outage_of
 
     try:
-        findings, left = _examine(repair=repair, wait=wait, quiet=quiet, as_json=as_json)
+        findings, left = _examine(repair=repair, wait=wait, quiet=quiet)
     except (BraidError, SQLAlchemyError) as error:
         outage = outage_of(error)
         if outage is None or outage.cause != "ledger_damaged":
             raise
         findings = left = [damaged(outage.reason)]  # too much to be opened
-        if not as_json:
+        if not wants_json():
             _print_findings(findings, quiet=quiet)
     copied = bytes_of_copy(Path(current_settings().data_dir).absolute())
-    if as_json:
+    if wants_json():
         print_json({"findings": findings, "left": left, "chroma_bytes": copied})
     elif copied and not quiet:
         click.echo(f"The copy in Chroma takes {copied / 1e6:,.1f} MB.", err=True)
@@ -72,7 +72,7 @@ def doctor(context: click.Context, repair: bool, wait: float, quiet: bool, as_js
     context.exit(DAMAGED if is_damaged else WAITING if left else 0)
 
 
-def _examine(*, repair: bool, wait: float, quiet: bool, as_json: bool) -> tuple[list[Finding], list[Finding]]:
+def _examine(*, repair: bool, wait: float, quiet: bool) -> tuple[list[Finding], list[Finding]]:
     """Return what was found, and what of it is left after the repair."""
     from braid.core import doctor as check
 
@@ -85,7 +85,7 @@ def _examine(*, repair: bool, wait: float, quiet: bool, as_json: bool) -> tuple[
         findings, exposure = examine(), braid.exposure()
         if exposure:
             bars.line(f"warning: {exposure}")
-        if not as_json:
+        if not wants_json():
             _print_findings(findings, quiet=quiet)
         left = findings
         if repair and any(finding.repair for finding in findings):
@@ -93,9 +93,9 @@ def _examine(*, repair: bool, wait: float, quiet: bool, as_json: bool) -> tuple[
                 bars.line("repairing …")
             check.repair(braid, findings, on_progress=partial(_show, bars, "Passages"))
             left = examine()
-            if not as_json and not quiet:
+            if not wants_json() and not quiet:
                 click.echo(f"After the repair, {plural(len(left), 'difference')} left.")
-            if not as_json and left:
+            if not wants_json() and left:
                 _print_findings(left, quiet=quiet)
     return findings, left
 

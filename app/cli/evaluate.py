@@ -11,7 +11,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, BraidGroup, choose_user, current_settings, json_option
 from braid.app.cli.options import RANKING_OPTIONS, add_options, query_options
-from braid.app.cli.output import complain, plural, print_json, print_table
+from braid.app.cli.output import complain, plural, print_json, print_table, wants_json
 from braid.app.cli.progress import Bars, Count
 from braid.app.opening import embedding_model_of, open_data_directory, rerankers_of
 from braid.app.terminal import log_briefly
@@ -52,7 +52,6 @@ def eval_command(
     folders: tuple[Path, ...],
     each: bool,
     plot_file: Path | None,
-    as_json: bool,
     **asked: Any,
 ) -> None:
     """Measure search quality and speed on judged sets.
@@ -84,7 +83,7 @@ def eval_command(
         )
     for reason in report.degraded:
         complain(f"degraded, the figures are too low: {reason}")
-    if as_json:
+    if wants_json():
         print_json(report.as_json())
     else:
         _print_report(report)
@@ -106,9 +105,7 @@ def _format(measure: str, value: float) -> str:
 
 @click.command(cls=BraidCommand)
 @_on_judged_sets
-def tune(
-    context: click.Context, /, folders: tuple[Path, ...], each: bool, plot_file: Path | None, as_json: bool
-) -> None:
+def tune(context: click.Context, /, folders: tuple[Path, ...], each: bool, plot_file: Path | None) -> None:
     """Find the fusion and weights that suit judged questions, and propose them.
 
     Each DIR has BEIR layout, as for eval; qrels export writes one from your feedback. The current settings are the
@@ -134,7 +131,7 @@ def tune(
         complain(f"degraded, the figures are unusable: {reason}")
     if plot_file is not None:
         tuning.plot(report, plot_file)
-    if as_json:
+    if wants_json():
         print_json(report.as_json())
     else:
         _print_tuning(report)
@@ -176,7 +173,7 @@ def qrels() -> None:
 @click.option("--user", metavar="NAME|ID", help="Owner of the feedback; optional if there is only one user.")
 @click.option("--out", metavar="DIR", type=click.Path(path_type=Path), required=True, help="New folder to write.")
 @json_option
-def export(user: str | None, out: Path, as_json: bool) -> None:
+def export(user: str | None, out: Path) -> None:
     """Write a user's thumbs and clicks as a folder in BEIR layout, for eval and tune.
 
     Contains nobody else's feedback. Deleted passages are left out and counted.
@@ -185,7 +182,7 @@ def export(user: str | None, out: Path, as_json: bool) -> None:
 
     with open_data_directory(current_settings()) as directory:
         report = export_qrels(directory, choose_user(directory.ledger, user).id, out)
-    if as_json:
+    if wants_json():
         print_json({**asdict(report), "folder": str(report.folder)})
         return
     click.echo(

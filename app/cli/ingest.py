@@ -11,7 +11,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, BraidGroup, current_settings, json_option, record
 from braid.app.cli.options import FileTypes, Moment
-from braid.app.cli.output import complain, format_date, plural, print_json, print_list, print_result
+from braid.app.cli.output import complain, format_date, plural, print_json, print_list, print_result, wants_json
 from braid.app.cli.progress import FileProgress, follow_indexing
 from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
@@ -51,7 +51,6 @@ def ingest(
     id_prefix: str,
     relative: str | None,
     file_types: frozenset[str],
-    as_json: bool,
 ) -> None:
     """Store files, folders and globs in a dataset.
 
@@ -77,14 +76,14 @@ def ingest(
     with open_to_store(settings) as directory:
         report = _store(directory, dataset_id, paths, options)
         try:
-            if not as_json:
+            if not wants_json():
                 click.echo(_summary(report))
             indexed = isinstance(directory, Braid) and follow_indexing(directory.indexer)
         except KeyboardInterrupt:
             complain("everything is stored; indexing and embedding continue at the next start")
             raise
         left_to_owner = not isinstance(directory, Braid)
-    if as_json:
+    if wants_json():
         print_json({**_plain_report(report), "indexed": indexed})
     elif left_to_owner and report.put:
         complain("stored; the process that owns the indexes adds them within seconds")
@@ -147,7 +146,7 @@ def documents() -> None:
 @documents.command("list")
 @click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset of the documents.")
 @json_option
-def list_documents(dataset_id: int, as_json: bool) -> None:
+def list_documents(dataset_id: int) -> None:
     """List documents with their state and, if they failed, the reason."""
     with open_data_directory(current_settings()) as directory:
         directory.dataset(dataset_id)
@@ -163,9 +162,7 @@ def list_documents(dataset_id: int, as_json: bool) -> None:
         )
         for document in found
     ]
-    print_list(
-        found, ("source", "title", "type", "passages", "date", "state"), rows, right=("passages",), as_json=as_json
-    )
+    print_list(found, ("source", "title", "type", "passages", "date", "state"), rows, right=("passages",))
 
 
 def state(document: Document) -> str:
@@ -181,7 +178,7 @@ def state(document: Document) -> str:
 @json_option
 @click.pass_context
 def remove_documents(
-    context: click.Context, sources: tuple[str, ...], dataset_id: int, prefix: bool, permanently: bool, as_json: bool
+    context: click.Context, sources: tuple[str, ...], dataset_id: int, prefix: bool, permanently: bool
 ) -> None:
     """Remove the documents with these sources. No later search finds them; they can be restored for some days."""
     from braid.core.ingest.plan import source_name
@@ -210,23 +207,21 @@ def remove_documents(
     for given in missing:
         what = "whose source starts with" if prefix else "with the source"
         complain(f"error: dataset {dataset_id} has no document {what} {given!r}")
-    print_result(
-        {"removed": removed, "missing": missing}, f"Removed {plural(len(removed), 'document')}.", as_json=as_json
-    )
+    print_result({"removed": removed, "missing": missing}, f"Removed {plural(len(removed), 'document')}.")
     context.exit(1 if missing else 0)
 
 
 @documents.command("removed")
 @click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset of the documents.")
 @json_option
-def list_removed(dataset_id: int, as_json: bool) -> None:
+def list_removed(dataset_id: int) -> None:
     """List the removed documents that can be restored, those that were removed last first."""
     from braid.core.ledger.deleted_documents import DeletedDocuments
 
     with open_data_directory(current_settings()) as directory:
         found = DeletedDocuments(directory.ledger).of_dataset(directory.dataset(dataset_id).id)
     rows = [(each.source, each.title, format_date(each.deleted_at)) for each in found]
-    print_list(found, ("source", "title", "removed"), rows, as_json=as_json)
+    print_list(found, ("source", "title", "removed"), rows)
 
 
 @documents.command("restore")
@@ -234,7 +229,7 @@ def list_removed(dataset_id: int, as_json: bool) -> None:
 @click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset of the documents.")
 @json_option
 @click.pass_context
-def restore_documents(context: click.Context, sources: tuple[str, ...], dataset_id: int, as_json: bool) -> None:
+def restore_documents(context: click.Context, sources: tuple[str, ...], dataset_id: int) -> None:
     """Restore removed documents with these sources, and with their parts."""
     from braid.core.ingest.plan import source_name
     from braid.core.ledger.deleted_documents import DeletedDocuments
@@ -259,5 +254,5 @@ def restore_documents(context: click.Context, sources: tuple[str, ...], dataset_
             record(directory.ledger, "documents.restored", f"{found.id} {found.name}", told)
             directory.wake()
     told = f"Restored {plural(len(restored), 'document')}."
-    print_result({"restored": restored, "missing": missing}, told, as_json=as_json)
+    print_result({"restored": restored, "missing": missing}, told)
     context.exit(1 if missing else 0)

@@ -42,17 +42,17 @@ def dataset() -> None:
 @click.argument("name")
 @click.option("--user", "owner", metavar="NAME|ID", help="Owner of the dataset; optional if there is only one user.")
 @json_option
-def add_dataset(name: str, owner: str | None, as_json: bool) -> None:
+def add_dataset(name: str, owner: str | None) -> None:
     """Add the personal dataset NAME."""
     with open_data_directory(current_settings()) as directory:
         added = directory.ledger.add_dataset(choose_user(directory.ledger, owner).id, name)
-    print_result(added, f"Added dataset {added.id}, {added.name}.", as_json=as_json)
+    print_result(added, f"Added dataset {added.id}, {added.name}.")
 
 
 @dataset.command("list")
 @click.option("--user", "owner", metavar="NAME|ID", help="Only what this user may search.")
 @json_option
-def list_datasets(owner: str | None, as_json: bool) -> None:
+def list_datasets(owner: str | None) -> None:
     """List personal and shared datasets with their sizes."""
     from braid.app.user.datasets import UserDatasets, stored_datasets
 
@@ -70,13 +70,7 @@ def list_datasets(owner: str | None, as_json: bool) -> None:
         (found.id, found.name, names.get(found.user_id or 0, "(shared)"), found.documents, found.chunks)
         for found in datasets
     ]
-    print_list(
-        datasets,
-        ("id", "name", "owner", "documents", "passages"),
-        rows,
-        right=("id", "documents", "passages"),
-        as_json=as_json,
-    )
+    print_list(datasets, ("id", "name", "owner", "documents", "passages"), rows, right=("id", "documents", "passages"))
 
 
 @dataset.command("remove", context_settings=NEGATIVE_IDS)
@@ -84,7 +78,7 @@ def list_datasets(owner: str | None, as_json: bool) -> None:
 @click.option("--permanently", is_flag=True, help="So that it cannot be restored.")
 @YES_OPTION
 @json_option
-def remove_dataset(dataset_id: int, permanently: bool, yes: bool, as_json: bool) -> None:
+def remove_dataset(dataset_id: int, permanently: bool, yes: bool) -> None:
     """Remove a personal dataset with all its documents; it can be restored for some days."""
     from braid.core.ledger.deleted import DeletedDatasets
 
@@ -104,14 +98,14 @@ def remove_dataset(dataset_id: int, permanently: bool, yes: bool, as_json: bool)
     days = plural(settings.deleted_days, "day")
     until = "" if permanently else f" It can be restored for {days}: dataset restore {found.id}"
     told = f"Removed dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}.{until}"
-    print_result(found, told, as_json=as_json)
+    print_result(found, told)
 
 
 @dataset.command("restore")
 @click.argument("dataset_id", metavar="ID", type=int)
 @click.option("--user", metavar="NAME|ID", help="Owner of the dataset; optional if there is only one user.")
 @json_option
-def restore_dataset(dataset_id: int, user: str | None, as_json: bool) -> None:
+def restore_dataset(dataset_id: int, user: str | None) -> None:
     """Restore a removed dataset with its documents. It is shared with nobody."""
     from braid.core.ledger.deleted import DeletedDatasets
 
@@ -123,14 +117,14 @@ def restore_dataset(dataset_id: int, user: str | None, as_json: bool) -> None:
         found = directory.dataset(dataset_id)
         record(directory.ledger, "dataset.restored", f"{found.id} {found.name}", plural(found.documents, "document"))
     told = f"Restored dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}."
-    print_result(found, told, as_json=as_json)
+    print_result(found, told)
 
 
 @dataset.command("transfer")
 @click.argument("dataset_id", metavar="ID", type=int)
 @click.argument("new_owner", metavar="NAME|ID")
 @json_option
-def transfer_dataset(dataset_id: int, new_owner: str, as_json: bool) -> None:
+def transfer_dataset(dataset_id: int, new_owner: str) -> None:
     """Give a personal dataset with all its documents to another user."""
     from braid.core.accounts.transfer import transfer_datasets
 
@@ -142,7 +136,7 @@ def transfer_dataset(dataset_id: int, new_owner: str, as_json: bool) -> None:
             transfer_datasets(directory.ledger, found.user_id, owner.id, [dataset_id])
             record(directory.ledger, "dataset.transferred", owner.name, f"{found.id} {found.name}")
         moved = directory.dataset(dataset_id)
-    print_result(moved, f"Dataset {found.id}, {found.name}, is now of user {owner.id}, {owner.name}.", as_json=as_json)
+    print_result(moved, f"Dataset {found.id}, {found.name}, is now of user {owner.id}, {owner.name}.")
 
 
 @dataset.command("share", context_settings=NEGATIVE_IDS)
@@ -151,7 +145,7 @@ def transfer_dataset(dataset_id: int, new_owner: str, as_json: bool) -> None:
 @click.option("--group", metavar="NAME", help="Group whose members may read it.")
 @click.option("--write", is_flag=True, help="They may also add and remove documents.")
 @json_option
-def share_dataset(dataset_id: int, user_name: str | None, group: str | None, write: bool, as_json: bool) -> None:
+def share_dataset(dataset_id: int, user_name: str | None, group: str | None, write: bool) -> None:
     """Share a personal dataset, or give a shared one an editor (with --write); without a name list who has it."""
     from braid.core.datasets.shares import Share
 
@@ -164,7 +158,7 @@ def share_dataset(dataset_id: int, user_name: str | None, group: str | None, wri
             raise click.UsageError("--write needs --user or --group.")
         listed = shares.of(found)
     rows = [(each.kind, each.name, "reads and changes" if each.may_write else "reads") for each in listed]
-    print_list(listed, ("kind", "name", "may"), rows, as_json=as_json)
+    print_list(listed, ("kind", "name", "may"), rows)
 
 
 @dataset.command("unshare", context_settings=NEGATIVE_IDS)
@@ -235,17 +229,17 @@ def shared_db() -> None:
 @click.option("--description", default="", help="One line for the picker.")
 @click.option("--group", "groups", multiple=True, help="Group that may read it; repeatable. Without any, everyone may.")
 @json_option
-def add_shared(name: str, collection: str, description: str, groups: tuple[str, ...], as_json: bool) -> None:
+def add_shared(name: str, collection: str, description: str, groups: tuple[str, ...]) -> None:
     """Add the shared dataset NAME."""
     with open_data_directory(current_settings()) as directory:
         shared = _shared_datasets(directory)
         added = shared.add(name, collection, description=description, allowed_groups=groups, by=ACTOR)
-    print_result(added, f"Added shared dataset {added.id}, {added.name}, in {added.collection_name}.", as_json=as_json)
+    print_result(added, f"Added shared dataset {added.id}, {added.name}, in {added.collection_name}.")
 
 
 @shared_db.command("list")
 @json_option
-def list_shared(as_json: bool) -> None:
+def list_shared() -> None:
     """List the shared datasets; problems of the file are reported on stderr."""
     with open_data_directory(current_settings()) as directory:
         entries, problem = directory.registry.entries(), directory.registry.problem()
@@ -262,9 +256,7 @@ def list_shared(as_json: bool) -> None:
         )
         for entry in entries
     ]
-    print_list(
-        entries, ("id", "name", "collection", "open to", "enabled", "description"), rows, right=("id",), as_json=as_json
-    )
+    print_list(entries, ("id", "name", "collection", "open to", "enabled", "description"), rows, right=("id",))
     if problem:
         click.get_current_context().exit(1)
 
@@ -321,7 +313,7 @@ def import_shared(file: IO[bytes], yes: bool) -> None:
 @click.argument("dataset_id", metavar="ID", type=int)
 @YES_OPTION
 @json_option
-def remove_shared(dataset_id: int, yes: bool, as_json: bool) -> None:
+def remove_shared(dataset_id: int, yes: bool) -> None:
     """Remove a shared dataset with all its documents."""
     with open_data_directory(current_settings()) as directory:
         found = directory.ledger.dataset(dataset_id)  # also one whose entry is gone from the file
@@ -332,4 +324,4 @@ def remove_shared(dataset_id: int, yes: bool, as_json: bool) -> None:
             yes,
         )
         _shared_datasets(directory).remove(dataset_id, by=ACTOR)
-    print_result(found, f"Removed shared dataset {found.id}, {found.name}.", as_json=as_json)
+    print_result(found, f"Removed shared dataset {found.id}, {found.name}.")

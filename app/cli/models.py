@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from braid.app.cli.common import BraidCommand, current_settings, json_option
-from braid.app.cli.output import complain, print_json, print_table
+from braid.app.cli.output import complain, print_json, print_table, wants_json
 from braid.app.opening import embedding_model_of, open_data_directory, rerankers_of
 from braid.core.errors import BraidError, EmbeddingError, ModelError
 
@@ -25,7 +25,7 @@ COLUMNS = ("role", "model", "language", "first", "right", "wrong", "ms")
 @click.option("--reranker", metavar="NAME", help="The one to test (default: the one in force).")
 @json_option
 @click.pass_context
-def models(context: click.Context, reranker: str | None, as_json: bool) -> None:
+def models(context: click.Context, reranker: str | None) -> None:
     """Let the embedding model and the reranker tell right passages from wrong ones in three languages.
 
     Needs no data directory; where there is one, the reranker that administrators chose on the pages is tested. Keeps
@@ -65,7 +65,7 @@ def models(context: click.Context, reranker: str | None, as_json: bool) -> None:
         if languages := tied(told):
             complain(f"{role} {model}: the right passage and a wrong one have the same score in {', '.join(languages)}")
     rerankers.close()
-    if as_json:
+    if wants_json():
         print_json([{"role": role, "model": model, **each._asdict()} for role, model, each in found])
     elif found:
         rows = [

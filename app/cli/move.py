@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from braid.app.cli.common import BraidCommand, current_settings, json_option, record
-from braid.app.cli.output import complain, plural, print_json, print_table
+from braid.app.cli.output import complain, plural, print_json, print_table, wants_json
 from braid.app.cli.progress import Bars, Count, follow_indexing
 from braid.app.opening import milvus_of, open_braid
 from braid.core.errors import BraidError
@@ -31,7 +31,7 @@ NOT_FILLED = 1
 @click.option("--milvus", metavar="URL", default="", help="Fill this Milvus server, which has nothing of Braid's yet.")
 @json_option
 @click.pass_context
-def move(context: click.Context, to: str, files: Path | None, milvus: str, as_json: bool) -> None:
+def move(context: click.Context, to: str, files: Path | None, milvus: str) -> None:
     """Copy the data directory to another place, and compare both. Run it again after a kill: it goes on.
 
     The old place stays as it is. Nothing is embedded: the ledger has the vectors.
@@ -53,7 +53,7 @@ def move(context: click.Context, to: str, files: Path | None, milvus: str, as_js
     with closing(Ledger(destination.url)) as ledger:
         record(ledger, "directory.moved", moved.to, f"from {shown(source.url)}")
     changed = _changed(settings, there)
-    if as_json:
+    if wants_json():
         print_json(
             {"to": moved.to, "tables": moved.tables, "files": moved.files, "went_on": moved.went_on, "set": changed}
         )

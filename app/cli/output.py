@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from braid.core.chat.types import ChatResult
     from braid.core.types import SearchResult
 
+AS_JSON = "braid.as_json"
+"""Where a command's context has whether ``--json`` was given."""
 PIPED_WIDTH = 100_000  # in a pipe nothing is cut
 MOST_RULED_ROWS = 500  # rich lays out some thousand rows a second
 
@@ -36,15 +38,20 @@ def complain_degraded(result: SearchResult | ChatResult) -> None:
         complain(f"note: {note}")
 
 
+def wants_json() -> bool:
+    """Return whether the command that runs was given ``--json``."""
+    return bool(click.get_current_context().meta.get(AS_JSON))
+
+
 def print_json(value: object) -> None:
     """Print a value, dataclasses included, as JSON to stdout."""
     utf8 = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
     click.echo(json.dumps(to_json(value), ensure_ascii=not utf8, indent=2))
 
 
-def print_result(value: object, sentence: str, *, as_json: bool) -> None:
+def print_result(value: object, sentence: str) -> None:
     """Print what a command did: the value as JSON, or the sentence."""
-    if as_json:
+    if wants_json():
         print_json(value)
     else:
         click.echo(sentence)
@@ -64,10 +71,10 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, rig
 
 
 def print_list(
-    found: object, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = (), as_json: bool
+    found: object, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()
 ) -> None:
     """Print what a command lists: the values that were found as JSON, or their rows as a table."""
-    if as_json:
+    if wants_json():
         print_json(found)
     else:
         print_table(columns, rows, right=right)

@@ -21,7 +21,7 @@ SHOWN_ENTRIES = 100
 @click.option("--until", type=Moment(end_of_day=True), help="Only entries of this time or earlier.")
 @click.option("--lines", is_flag=True, help="Print all, the oldest first, one JSON object in each line.")
 @json_option
-def audit(text: str, action: str, since: float | None, until: float | None, lines: bool, as_json: bool) -> None:
+def audit(text: str, action: str, since: float | None, until: float | None, lines: bool) -> None:
     """Show the audit log, the newest entry first: acts, sign-ins, failures, tokens, exports."""
     from braid.core.accounts.audit import AuditFilter, AuditLog
     from braid.core.json_form import to_json
@@ -36,13 +36,13 @@ def audit(text: str, action: str, since: float | None, until: float | None, line
             return
         entries = log.entries(wanted, limit=SHOWN_ENTRIES)
     rows = [(format_date(each.at), each.actor, each.action, each.target, each.detail) for each in entries]
-    print_list(entries, ("time", "who", "action", "target", "detail"), rows, as_json=as_json)
+    print_list(entries, ("time", "who", "action", "target", "detail"), rows)
 
 
 @click.command("retention", cls=BraidCommand)
 @click.option("--delete", "deletes", is_flag=True, help="Delete it now; the app does so every hour.")
 @json_option
-def retention(deletes: bool, as_json: bool) -> None:
+def retention(deletes: bool) -> None:
     """Show how much is older than the days in the settings, and would be deleted."""
     from braid.config.retention import retention_days
     from braid.core.background.retention import KEPT, Retention
@@ -61,5 +61,4 @@ def retention(deletes: bool, as_json: bool) -> None:
         ("what", "days", verb),
         rows,
         right=("days", verb),
-        as_json=as_json,
     )

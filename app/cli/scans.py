@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, record
-from braid.app.cli.output import complain, plural, print_json
+from braid.app.cli.output import complain, plural, print_json, wants_json
 from braid.app.opening import open_data_directory
 from braid.core.errors import Reason
 
@@ -24,14 +24,14 @@ def scans() -> None:
 
 @scans.command("status")
 @json_option
-def status(as_json: bool) -> None:
+def status() -> None:
     """Say how many pages wait, of how many documents, and what for."""
     settings = current_settings()
     with open_data_directory(settings) as directory:
         jobs = _scan_jobs(directory, settings)
         pages, documents = jobs.store.waiting()
         remedy = jobs.remedy
-    if as_json:
+    if wants_json():
         print_json({"pages": pages, "documents": documents, "remedy": remedy})
         return
     click.echo(f"{plural(pages, 'scanned page')} of {plural(documents, 'document')} wait to be read")
@@ -43,7 +43,7 @@ def status(as_json: bool) -> None:
 @click.option("--user", "user_name", metavar="NAME", help="Whose jobs they are (default: the only user).")
 @json_option
 @click.pass_context
-def read(context: click.Context, user_name: str | None, as_json: bool) -> None:
+def read(context: click.Context, user_name: str | None) -> None:
     """Queue the reading of all pages that wait. The running app reads them, or the next one that starts.
 
     Ends with 1 where nothing can be read, because Tesseract is not installed or a setting says so.
@@ -57,7 +57,7 @@ def read(context: click.Context, user_name: str | None, as_json: bool) -> None:
         queued, without_file = jobs.queue_waiting(choose_user(directory.ledger, user_name).id)
         if queued:
             record(directory.ledger, "scans.queued", f"{queued} documents")
-    if as_json:
+    if wants_json():
         print_json({"queued": queued, "without_file": without_file})
         return
     click.echo(f"{plural(queued, 'document')} queued")

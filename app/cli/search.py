@@ -12,7 +12,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, choose_user, current_settings, json_option
 from braid.app.cli.options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
-from braid.app.cli.output import complain, complain_degraded, make_console, plural, print_json
+from braid.app.cli.output import complain, complain_degraded, make_console, plural, print_json, wants_json
 from braid.app.opening import open_braid
 from braid.app.terminal import clean, one_line
 from braid.core.errors import NotFoundError
@@ -33,15 +33,7 @@ SHOWN_CHARS = 600  # of a passage that are printed; --json has all of it
 @add_options(*SCOPE_OPTIONS, *RANKING_OPTIONS, *FILTER_OPTIONS)
 @json_option
 @click.pass_context
-def search(
-    context: click.Context,
-    /,
-    text: str,
-    user: str | None,
-    datasets: DatasetIds,
-    as_json: bool,
-    **asked: Any,
-) -> None:
+def search(context: click.Context, /, text: str, user: str | None, datasets: DatasetIds, **asked: Any) -> None:
     """Search for TEXT.
 
     Without --dataset, searches all personal datasets of the user; with --dataset all, the shared ones, too.
@@ -61,7 +53,7 @@ def search(
         complain(f"also searched: {form.added!r} for {form.said!r}")
     if result.did_you_mean:
         complain(f"did you mean: {result.did_you_mean}")
-    if as_json:
+    if wants_json():
         print_json(result)
     else:
         _print_hits(result)
@@ -76,14 +68,7 @@ def search(
 @click.argument("chunk_or_source", metavar="CHUNK_ID_OR_SOURCE")
 @add_options(*SCOPE_OPTIONS, *RANKING_OPTIONS, *FILTER_OPTIONS)
 @json_option
-def explain(
-    text: str,
-    chunk_or_source: str,
-    user: str | None,
-    datasets: DatasetIds,
-    as_json: bool,
-    **asked: Any,
-) -> None:
+def explain(text: str, chunk_or_source: str, user: str | None, datasets: DatasetIds, **asked: Any) -> None:
     """Explain why a passage is, or is not, found for TEXT.
 
     For a source, explains the document's best passage. The options are those of search.
@@ -95,7 +80,7 @@ def explain(
         arguments = _arguments(braid, user, datasets, asked["strategy"], options)
         chunk_id = _chunk_of_source(braid, text, chunk_or_source, arguments)
         explanation = braid.manager.explain(text, chunk_id=chunk_id, **arguments)
-    if as_json:
+    if wants_json():
         print_json(explanation)
     else:
         _print_explanation(explanation)

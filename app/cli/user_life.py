@@ -11,7 +11,7 @@ import click
 
 from braid.app.cli.common import current_settings, find_user, json_option, record
 from braid.app.cli.manage import YES_OPTION, confirm
-from braid.app.cli.output import plural, print_json, print_result, print_table
+from braid.app.cli.output import plural, print_json, print_result, print_table, wants_json
 from braid.app.cli.users import user
 from braid.app.opening import open_data_directory
 
@@ -26,7 +26,7 @@ NAME = click.argument("name", metavar="NAME|ID")
 @click.option("--add", "added", multiple=True, metavar="G", help="Put into this group; repeatable.")
 @click.option("--remove", "removed", multiple=True, metavar="G", help="Take out of this group; repeatable.")
 @json_option
-def groups(name: str, added: tuple[str, ...], removed: tuple[str, ...], as_json: bool) -> None:
+def groups(name: str, added: tuple[str, ...], removed: tuple[str, ...]) -> None:
     """Show the groups of the user NAME, or change them."""
     from braid.core.accounts.accounts import Accounts
 
@@ -42,7 +42,6 @@ def groups(name: str, added: tuple[str, ...], removed: tuple[str, ...], as_json:
     print_result(
         {"id": found.id, "name": found.name, "groups": now},
         f"User {found.id}, {found.name}: {', '.join(now) or 'no groups'}.",
-        as_json=as_json,
     )
 
 
@@ -64,20 +63,20 @@ def set_admin(name: str, off: bool) -> None:
 @user.command("disable")
 @NAME
 @json_option
-def disable(name: str, as_json: bool) -> None:
+def disable(name: str) -> None:
     """Lock the user NAME out at once: browsers and API tokens."""
-    _set_disabled(name, True, as_json=as_json)
+    _set_disabled(name, True)
 
 
 @user.command("enable")
 @NAME
 @json_option
-def enable(name: str, as_json: bool) -> None:
+def enable(name: str) -> None:
     """Let the user NAME in again, or who signed up and waits for approval."""
-    _set_disabled(name, False, as_json=as_json)
+    _set_disabled(name, False)
 
 
-def _set_disabled(name: str, disabled: bool, *, as_json: bool) -> None:
+def _set_disabled(name: str, disabled: bool) -> None:
     from braid.core.accounts.accounts import Accounts
 
     with open_data_directory(current_settings()) as directory:
@@ -87,7 +86,6 @@ def _set_disabled(name: str, disabled: bool, *, as_json: bool) -> None:
     print_result(
         {"id": found.id, "name": found.name, "disabled": disabled},
         f"User {found.id}, {found.name}, {'is locked out' if disabled else 'can sign in'}.",
-        as_json=as_json,
     )
 
 
@@ -96,7 +94,7 @@ def _set_disabled(name: str, disabled: bool, *, as_json: bool) -> None:
 @click.option("--transfer-to", metavar="NAME|ID", help="First give their datasets to this user.")
 @YES_OPTION
 @json_option
-def remove(name: str, transfer_to: str | None, yes: bool, as_json: bool) -> None:
+def remove(name: str, transfer_to: str | None, yes: bool) -> None:
     """Remove the user NAME with datasets, conversations, tokens and everything else of theirs."""
     from braid.core.accounts.accounts import Accounts
     from braid.core.accounts.transfer import transfer_datasets
@@ -115,7 +113,6 @@ def remove(name: str, transfer_to: str | None, yes: bool, as_json: bool) -> None
     print_result(
         {"id": found.id, "name": found.name, "datasets": len(owned), "given_to": heir.id if heir else None},
         f"Removed user {found.id}, {found.name}, with {fate}.",
-        as_json=as_json,
     )
 
 
@@ -123,7 +120,7 @@ def remove(name: str, transfer_to: str | None, yes: bool, as_json: bool) -> None
 @NAME
 @click.option("--out", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="A new file.")
 @json_option
-def export(name: str, out: Path | None, as_json: bool) -> None:
+def export(name: str, out: Path | None) -> None:
     """Write everything that is stored of the user NAME as one zip archive, such as for a request of access."""
     from braid.app.user.archive import archive, archive_name
 
@@ -142,7 +139,6 @@ def export(name: str, out: Path | None, as_json: bool) -> None:
     print_result(
         {"id": found.id, "name": found.name, "file": str(path), "size_bytes": path.stat().st_size},
         f"Wrote what is stored of user {found.id}, {found.name}, to {path}.",
-        as_json=as_json,
     )
 
 
@@ -150,7 +146,7 @@ def export(name: str, out: Path | None, as_json: bool) -> None:
 @click.argument("file", metavar="FILE.csv", type=click.File("r", encoding="utf-8-sig"))
 @click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
 @json_option
-def import_csv(file: IO[str], dry_run: bool, as_json: bool) -> None:
+def import_csv(file: IO[str], dry_run: bool) -> None:
     """Add and change the users of a CSV file with the columns name, password, groups (a;b), admin, disabled."""
     from braid.core.accounts.accounts import Accounts
     from braid.core.accounts.user_import import import_users
@@ -166,7 +162,7 @@ def import_csv(file: IO[str], dry_run: bool, as_json: bool) -> None:
             dry_run=dry_run,
             then=lambda counts: record(directory.ledger, "users.imported", _import_told(counts)),
         )
-    if as_json:
+    if wants_json():
         print_json(done)
         return
     if dry_run:

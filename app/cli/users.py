@@ -26,7 +26,7 @@ def user() -> None:
 @click.option("--admin", is_flag=True, help="Make an administrator of the app.")
 @PASSWORD_OPTION
 @json_option
-def add_user(name: str, groups: tuple[str, ...], admin: bool, password_stdin: bool, as_json: bool) -> None:
+def add_user(name: str, groups: tuple[str, ...], admin: bool, password_stdin: bool) -> None:
     """Add the user NAME. Without a password nobody can sign in to the app as them."""
     from braid.core.accounts.accounts import Accounts
     from braid.core.ledger.ledger import User
@@ -36,7 +36,7 @@ def add_user(name: str, groups: tuple[str, ...], admin: bool, password_stdin: bo
         account = Accounts(directory.ledger).add(name, password, is_admin=admin, groups=groups)
         added = User(account.id, account.name, account.groups)
         record(directory.ledger, "user.added", account.name, "administrator" if admin else "")
-    print_result(added, f"Added user {added.id}, {added.name}.", as_json=as_json)
+    print_result(added, f"Added user {added.id}, {added.name}.")
 
 
 @user.command("password")
@@ -66,7 +66,7 @@ def set_password(name: str, password_stdin: bool, admin: bool) -> None:
 @user.command("reset-second-factor")
 @click.argument("name", metavar="NAME|ID")
 @json_option
-def reset_second_factor(name: str, as_json: bool) -> None:
+def reset_second_factor(name: str) -> None:
     """Forget the second factor of the user NAME, who has lost the phone, and sign them out everywhere."""
     from braid.core.accounts.second_factor import SecondFactors
 
@@ -76,7 +76,7 @@ def reset_second_factor(name: str, as_json: bool) -> None:
             raise click.UsageError(f"User {found.id}, {found.name}, has no second factor.")
         record(directory.ledger, "second_factor.reset", found.name)
     told = f"User {found.id}, {found.name}, signs in without a second factor until they set up another one."
-    print_result(found, told, as_json=as_json)
+    print_result(found, told)
 
 
 def _password() -> str:
@@ -92,25 +92,25 @@ def _password() -> str:
 
 @user.command("list")
 @json_option
-def list_users(as_json: bool) -> None:
+def list_users() -> None:
     """List users with their groups."""
     with open_data_directory(current_settings()) as directory:
         users = directory.ledger.users()
     rows = [(user.id, user.name, ", ".join(sorted(user.groups))) for user in users]
-    print_list(users, ("id", "name", "groups"), rows, right=("id",), as_json=as_json)
+    print_list(users, ("id", "name", "groups"), rows, right=("id",))
 
 
 @user.command("sessions")
 @click.argument("name", metavar="NAME|ID")
 @json_option
-def list_sessions(name: str, as_json: bool) -> None:
+def list_sessions(name: str) -> None:
     """List the browsers in which the user NAME is signed in."""
     from braid.core.accounts.credentials import WebSessions
 
     with open_data_directory(current_settings()) as directory:
         sessions = WebSessions(directory.ledger).of_user(find_user(directory.ledger, name).id)
     rows = [(each.id, format_date(each.created_at), format_date(each.seen_at), each.user_agent) for each in sessions]
-    print_list(sessions, ("id", "signed in", "last seen", "browser"), rows, right=("id",), as_json=as_json)
+    print_list(sessions, ("id", "signed in", "last seen", "browser"), rows, right=("id",))
 
 
 @user.command("sign-out")
@@ -133,7 +133,7 @@ def sign_out(name: str, tokens: bool) -> None:
 @user.command("tokens")
 @click.argument("name", metavar="NAME|ID")
 @json_option
-def list_tokens(name: str, as_json: bool) -> None:
+def list_tokens(name: str) -> None:
     """List the API tokens of the user NAME, without their keys."""
     from braid.core.accounts.credentials import ApiTokens
 
@@ -148,7 +148,7 @@ def list_tokens(name: str, as_json: bool) -> None:
         )
         for token in tokens
     ]
-    print_list(tokens, ("id", "name", "scopes", "made", "expires", "last used"), rows, right=("id",), as_json=as_json)
+    print_list(tokens, ("id", "name", "scopes", "made", "expires", "last used"), rows, right=("id",))
 
 
 @user.command("revoke")

@@ -13,7 +13,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, current_settings, json_option
 from braid.app.cli.ingest import open_to_store
-from braid.app.cli.output import complain, plural, print_json
+from braid.app.cli.output import complain, plural, print_json, wants_json
 from braid.app.cli.progress import follow_indexing
 from braid.app.opening import open_data_directory
 
@@ -44,7 +44,6 @@ def watch(
     allow_empty: bool,
     dry_run: bool,
     once: bool,
-    as_json: bool,
 ) -> None:
     """Keep a dataset in sync with a folder until Ctrl-C.
 
@@ -66,19 +65,19 @@ def watch(
 
     if dry_run:
         with open_data_directory(settings) as directory:
-            _print_plan(sync_of(directory).plan(), as_json)
+            _print_plan(sync_of(directory).plan())
         return
     with open_to_store(settings) as directory:
         sync = sync_of(directory)
         if once:
             report = sync.run()
-            _print_report(report, as_json)
+            _print_report(report)
             indexed = not isinstance(directory, Braid) or follow_indexing(directory.indexer)
             context.exit(0 if indexed and not report.failures else 1)
-        _follow(sync, as_json)
+        _follow(sync)
 
 
-def _follow(sync: FolderSync | LoaderSync, as_json: bool) -> None:
+def _follow(sync: FolderSync | LoaderSync) -> None:
     from braid.core.folders.sync import FolderSync
     from braid.core.folders.watch import FolderWatch, RegularWatch
 
@@ -92,7 +91,7 @@ def _follow(sync: FolderSync | LoaderSync, as_json: bool) -> None:
             nonlocal first
             report = sync.run(should_stop=lambda: folder.stopping)
             if first or report.changed:
-                _print_report(report, as_json)
+                _print_report(report)
             first = False
 
         folder.follow(sync_once)
@@ -110,8 +109,8 @@ def _stop_on_signals(folder: FolderWatch | RegularWatch) -> None:
         signal.signal(number, stop)
 
 
-def _print_plan(plan: SyncPlan, as_json: bool) -> None:
-    if as_json:
+def _print_plan(plan: SyncPlan) -> None:
+    if wants_json():
         print_json(
             {
                 "put": [file.source for file in plan.puts],
@@ -130,10 +129,10 @@ def _print_plan(plan: SyncPlan, as_json: bool) -> None:
     click.echo(f"{plural(len(plan.steps), 'change')}, {plan.unchanged:,} unchanged; nothing was changed.")
 
 
-def _print_report(report: SyncReport, as_json: bool) -> None:
+def _print_report(report: SyncReport) -> None:
     for source, reason in report.failures:
         complain(f"failed: {source}: {reason}")
-    if as_json:
+    if wants_json():
         failures = [{"source": source, "reason": reason} for source, reason in report.failures]
         print_json({**asdict(report), "failures": failures})
         return

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import NoReturn
 from urllib.parse import quote, urlsplit
 
-from flask import Blueprint, Response, current_app, g, render_template, request
+from flask import Blueprint, Response, abort, current_app, g, render_template, request
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from sqlalchemy.exc import SQLAlchemyError
@@ -110,6 +110,7 @@ class Failure:
 
 
 Write = Callable[[Failure], Response]
+Errors = type[BraidError] | tuple[type[BraidError], ...]
 
 
 def handle_errors(routes: Blueprint, write: Write | None = None) -> None:
@@ -123,6 +124,19 @@ def handle_errors(routes: Blueprint, write: Write | None = None) -> None:
     for status in default_exceptions:  # a host's handler of one status comes before ours of all
         routes.register_error_handler(status, on_error)
     routes.register_error_handler(Exception, on_error)
+
+
+@contextmanager
+def refusing(
+    page: Callable[..., str], *about: object, on: Errors = InvalidInputError, **typed: object
+) -> Iterator[None]:
+    """Answer the request with this page and status 400, where the block raises such an error: its text is the page's
+    ``problem``.
+    """
+    try:
+        yield
+    except on as error:
+        abort(Response(page(*about, problem=str(error), **typed), 400))
 
 
 def error_response(error: Exception) -> Response | HTTPException:

@@ -28,6 +28,19 @@ SCAN_CONFIDENCE = "scan_confidence"
 GAPS = (PAGES_WITHOUT_TEXT, GARBLED_PAGES, PAGES_TO_READ, FORMULAS_WITHOUT_VALUE, ATTACHMENTS_UNREAD)
 GAP_NOTE = N_("%(name)s: %(gap)s")
 """The template of a note of an answer that says what of a cited document was not read."""
+_OF_PAGES = {
+    PAGES_WITHOUT_TEXT: (
+        N_("%(count)s of %(total)s pages have no text (%(pages)s), so nothing on them is found"),
+        N_("1 of %(total)s pages has no text (%(pages)s), so nothing on it is found"),
+        N_("many pages have no text, so nothing on them is found"),
+    ),
+    GARBLED_PAGES: (
+        N_("%(count)s of %(total)s pages have letters without meaning (%(pages)s), so little on them is found"),
+        N_("1 of %(total)s pages has letters without meaning (%(pages)s), so little on it is found"),
+        N_("many pages have letters without meaning, so little on them is found"),
+    ),
+}
+"""Templates about several pages, about a single one, and about an unknown number."""
 NAMED_PAGES = 10
 MAX_NAME_CHARS = 200
 
@@ -67,10 +80,9 @@ def gap_sentences(metadata: Mapping[str, object]) -> list[str]:
     ['attachments that were not read: plan.dwg']
     """
     found = []
-    if pages := text_of(metadata, PAGES_WITHOUT_TEXT):
-        found.append(_pages(pages, text_of(metadata, "pages")))
-    if pages := text_of(metadata, GARBLED_PAGES):
-        found.append(_garbled(pages, text_of(metadata, "pages")))
+    for key, templates in _OF_PAGES.items():
+        if pages := text_of(metadata, key):
+            found.append(_of_pages(pages, text_of(metadata, "pages"), *templates))
     unread = metadata.get(PAGES_TO_READ)
     if isinstance(unread, int | float) and unread >= 1:
         found.append(
@@ -103,37 +115,14 @@ def text_of(metadata: Mapping[str, object], key: str) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _pages(pages: str, total: str) -> str:
+def _of_pages(pages: str, total: str, template: str, of_one: str, of_many: str) -> str:
+    """Return the sentence about these pages: by ``of_one`` about a single one, by ``of_many`` where nobody knows how
+    many they are.
+    """
     listed = listed_pages(pages, total)
     if listed is None:
-        return Reason("many pages have no text, so nothing on them is found")
+        return Reason(of_many)
     count, numbers = listed
     if count == 1:
-        return Reason(
-            "1 of %(total)s pages has no text (%(pages)s), so nothing on it is found", total=total, pages=numbers
-        )
-    return Reason(
-        "%(count)s of %(total)s pages have no text (%(pages)s), so nothing on them is found",
-        count=count,
-        total=total,
-        pages=numbers,
-    )
-
-
-def _garbled(pages: str, total: str) -> str:
-    listed = listed_pages(pages, total)
-    if listed is None:
-        return Reason("many pages have letters without meaning, so little on them is found")
-    count, numbers = listed
-    if count == 1:
-        return Reason(
-            "1 of %(total)s pages has letters without meaning (%(pages)s), so little on it is found",
-            total=total,
-            pages=numbers,
-        )
-    return Reason(
-        "%(count)s of %(total)s pages have letters without meaning (%(pages)s), so little on them is found",
-        count=count,
-        total=total,
-        pages=numbers,
-    )
+        return Reason(of_one, total=total, pages=numbers)
+    return Reason(template, count=count, total=total, pages=numbers)

@@ -16,6 +16,7 @@ from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.account.sign_in import by_password
 from braid.app.site import site
+from braid.app.web.errors import refusing
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS
 from braid.core.accounts.credentials import TOKEN_DAYS, Permission
 from braid.core.errors import InvalidInputError
@@ -45,11 +46,9 @@ def change_password() -> tuple[str, int] | Response:
     me = identity().account
     if not knows_password(request.form.get("old", "")):
         return _account_page(problem=_("The current password is wrong.")), 400
-    try:
+    with refusing(_account_page):
         password, ticked = request.form.get("password", ""), "tokens" in request.form
         revoked = site().accounts.set_password(me.id, password, revoke_tokens=ticked)
-    except InvalidInputError as error:
-        return _account_page(problem=str(error)), 400
     _record("user.password", f"own, {revoked} tokens revoked")
     sign_in(site(), me)
     flash(_("Password changed. All other browsers have been signed out."))
@@ -93,10 +92,8 @@ def add_token() -> tuple[str, int]:
             return _account_page(problem=_("Sign in again to create a token.")), 403
         if not knows_password(request.form.get("again", "")):
             return _account_page(problem=_("Enter your password to create a token.")), 400
-    try:
+    with refusing(_account_page):
         token, key = site().tokens.add(me.id, request.form.get("name", ""), scopes, days=_days())
-    except InvalidInputError as error:
-        return _account_page(problem=str(error)), 400
     site().audit.add(me.name, "token.made", me.name, f"{token.id} {' '.join(sorted(token.scopes))}")
     return _account_page(key=key), 201
 

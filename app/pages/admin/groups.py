@@ -20,6 +20,7 @@ from braid.app.pages.admin.blueprint import (
     searched,
 )
 from braid.app.site import site
+from braid.app.web.errors import refusing
 from braid.app.words.values import dataset_name
 from braid.core.accounts.account_list import delete_group, group_sizes, rename_group, shared_with_groups
 from braid.core.datasets.registry import SharedDataset
@@ -94,17 +95,14 @@ def remove_member() -> Response:
 
 
 @admin.post("/group/rename")
-def rename_one() -> tuple[str, int] | Response:
+def rename_one() -> Response:
     """Give a group another name, also in the list of shared datasets."""
     require_own_accounts()
     name = _named()
-    try:
-        with site().whole():
-            new = rename_group(site().braid.ledger.database, name, request.form.get("new_name", ""))
-            audit("group.renamed", new, name)
-            site().shared_datasets.rename_group(name, new, by=identity().account.name)
-    except BraidError as error:
-        return _page(name, problem=str(error)), 400
+    with refusing(_page, name, on=BraidError), site().whole():
+        new = rename_group(site().braid.ledger.database, name, request.form.get("new_name", ""))
+        audit("group.renamed", new, name)
+        site().shared_datasets.rename_group(name, new, by=identity().account.name)
     return _done(_("The group is now called “%(name)s”.", name=new), new)
 
 

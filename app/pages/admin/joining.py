@@ -21,6 +21,7 @@ from braid.app.pages.admin.blueprint import (
 )
 from braid.app.pages.admin.user import show_invitation
 from braid.app.site import site
+from braid.app.web.errors import refusing
 from braid.app.words.reasons import sentence
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account, NewAccount, password_error
 from braid.core.accounts.user_import import Change, ImportedUser, import_users
@@ -40,7 +41,7 @@ def add_user() -> tuple[str, int] | Response:
     require_own_accounts()
     password = request.form.get("password", "")
     invites = "invite" in request.form
-    try:
+    with refusing(_page):
         if not password and not invites:
             raise password_error(password)
         added = site().accounts.add(
@@ -49,8 +50,6 @@ def add_user() -> tuple[str, int] | Response:
             is_admin="is_admin" in request.form,
             groups=read_groups("groups"),
         )
-    except InvalidInputError as error:
-        return _page(problem=str(error)), 400
     site().braid.ledger.add_dataset(added.id, FIRST_DATASET)
     audit("user.added", added.name, "administrator" if added.is_admin else "")
     if invites:

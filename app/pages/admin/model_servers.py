@@ -13,6 +13,7 @@ from braid.app.pages.admin.blueprint import admin, audit
 from braid.app.pages.admin.model_tests import test_reranker, typed_server
 from braid.app.pages.admin.models import choose_for_everyone, models_page, typed_reranker
 from braid.app.site import site
+from braid.app.web.errors import refusing
 from braid.core.accounts.model_connections import Connection
 from braid.core.errors import InvalidInputError, ModelError, NotFoundError
 from braid.core.models.chat import ROLES, Role
@@ -20,28 +21,24 @@ from braid.core.models.model_servers import LOCAL_SERVERS, fetch_models
 
 
 @admin.post("/models/servers")
-def connect_server() -> tuple[str, int] | Response:
+def connect_server() -> Response:
     """Store a server's address and key, if it answers, with the list of its models."""
     typed = {name: request.form.get(name, "") for name in ("provider", "base_url")}
     connections = site().models.connections
-    try:
+    with refusing(models_page, connecting=typed, on=(InvalidInputError, ModelError)):
         made = connections.prepare(typed["provider"], typed["base_url"], request.form.get("key", ""))
         made = _with_models(made)
         connections.put(made)
-    except (InvalidInputError, ModelError) as error:
-        return models_page(problem=str(error), connecting=typed), 400
     audit("models.connected", made.name, made.base_url)
     return _done_at(made, _("%(name)s connected. Choose a model.", name=made.host))
 
 
 @admin.post("/models/servers/<name>/fetch")
-def fetch_server(name: str) -> tuple[str, int] | Response:
+def fetch_server(name: str) -> Response:
     """Fetch the list of a server's models again."""
     found = _get(name)
-    try:
+    with refusing(models_page, on=ModelError):
         found = _with_models(found)
-    except ModelError as error:
-        return models_page(problem=str(error)), 400
     site().models.connections.set_models(name, found.base_url, found.models)
     return _done_at(found, _("Model list updated."))
 
@@ -57,7 +54,7 @@ def remove_server(name: str) -> Response:
 
 
 @admin.post("/models/local/<name>")
-def use_local(name: str) -> tuple[str, int] | Response:
+def use_local(name: str) -> Response:
     """Connect a server that runs on this computer, and let its model write the answers. Then the chat is shown.
 
     Queries are left as they are: a model on one's own computer would make each search wait.
@@ -66,7 +63,7 @@ def use_local(name: str) -> tuple[str, int] | Response:
     if server is None:
         raise NotFoundError(f"there is no usual model server {name[:60]!r}")
     connections = site().models.connections
-    try:
+    with refusing(models_page, on=(InvalidInputError, ModelError)):
         made = _with_models(connections.prepare(server.provider, server.base_url))
         model = request.form.get("model") or made.models[0]
         if model not in made.models:
@@ -74,8 +71,6 @@ def use_local(name: str) -> tuple[str, int] | Response:
                 _("%(name)s no longer has the model %(model)s.", name=server.label, model=repr(model[:100]))
             )
         connections.put(made)
-    except (InvalidInputError, ModelError) as error:
-        return models_page(problem=str(error)), 400
     audit("models.connected", made.name, made.base_url)
     choose_for_everyone(["summary"], f"{made.name}:{model}")
     flash(_("%(name)s now writes the answers.", name=model))
@@ -86,11 +81,9 @@ def use_local(name: str) -> tuple[str, int] | Response:
 def use_reranker() -> tuple[str, int] | Response:
     """Have every search ask the reranker of a server, if it answers and knows the right passage in some language."""
     typed = typed_reranker()
-    try:
+    with refusing(models_page, reranking=typed):
         server = typed_server(request.form)
         tested = test_reranker(server)
-    except InvalidInputError as error:
-        return models_page(problem=str(error), reranking=typed), 400
     if tested.error or len(tested.mistaken) + len(tested.tied) == len(tested.told):
         return models_page(tested=tested, reranking=typed), 400
     site().models.choose_reranker(server)

@@ -26,6 +26,7 @@ from braid.app.pages.admin.model_tests import (
 )
 from braid.app.site import site
 from braid.app.user.models import offered_models, site_default
+from braid.app.web.errors import refusing
 from braid.app.web.event_stream import event
 from braid.app.web.live_turns import StreamForm, error_event, last_of, run_turn, stream_of
 from braid.app.words.values import model_name
@@ -64,17 +65,15 @@ def models() -> str:
 
 
 @admin.post("/models/<any(search,summary):role>")
-def offer_models(role: Role) -> tuple[str, int] | Response:
+def offer_models(role: Role) -> Response:
     """Set the models that users may choose besides the role's own."""
     text = request.form.get("models", "")
     names = list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
-    try:
+    with refusing(models_page, typed={role: text}):
         if len(names) > MAX_OFFERED:
             raise InvalidInputError(f"{len(names)} models are too many; at most {MAX_OFFERED}", field="models")
         for name in names:
             _require_name(name)
-    except InvalidInputError as error:
-        return models_page(problem=str(error), typed={role: text}), 400
     site().models.offer(role, names)
     audit("models.offered", role, ", ".join(names) or "none")
     return admin.done(_("Model list saved."), "models")

@@ -14,6 +14,7 @@ from werkzeug.wrappers import Response
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin
 from braid.app.site import site
+from braid.app.web.errors import refusing
 from braid.core.datasets.registry import validate
 from braid.core.errors import RegistryConflictError, RegistryError
 
@@ -42,10 +43,8 @@ def edit_registry_file() -> tuple[str, int] | Response:
     """Validate the text and show the comparison; save the text once the comparison is confirmed."""
     registry = site().braid.registry
     text, fingerprint = _typed_text(), request.form.get("fingerprint", "")
-    try:
+    with refusing(_page, text, fingerprint, on=RegistryError):
         validate(text, retired_ids=site().braid.ledger.retired_shared_ids())
-    except RegistryError as error:
-        return _page(text, fingerprint, problem=str(error)), 400
     on_disk, now = registry.text()
     if now != fingerprint:
         return _conflict(text), 409

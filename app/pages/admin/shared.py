@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from flask import render_template, request
@@ -12,6 +11,7 @@ from werkzeug.wrappers import Response
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, in_order, known_groups, read_groups
 from braid.app.site import site
+from braid.app.web.errors import refusing
 from braid.core.accounts.account_list import count_accounts, count_readers, group_sizes
 from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import InvalidInputError, NotFoundError, RegistryError
@@ -21,14 +21,6 @@ ONE = "/shared/<int(signed=True):dataset_id>"
 FIELDS = ("name", "collection_name", "description", "allowed_groups", "embedding_model")
 
 
-@dataclass(frozen=True, slots=True)
-class SharedRow:
-    """A shared dataset with its counts."""
-
-    entry: SharedDataset
-    stored: Dataset
-
-
 @admin.get("/shared")
 def shared() -> str:
     """Show the list, with the form for another dataset."""
@@ -36,13 +28,11 @@ def shared() -> str:
 
 
 @admin.post("/shared")
-def add_shared() -> tuple[str, int] | Response:
+def add_shared() -> Response:
     """Add a shared dataset."""
-    try:
+    with refusing(_list_page, on=RegistryError):
         fields = {**_typed_fields(), "allowed_groups": _typed_readers()}
         added = site().shared_datasets.add(**fields, by=identity().account.name)
-    except RegistryError as error:
-        return _list_page(problem=str(error)), 400
     return admin.done(_("“%(name)s” added. Now add documents to it.", name=added.name), "shared")
 
 
@@ -53,14 +43,12 @@ def shared_one(dataset_id: int) -> str:
 
 
 @admin.post(ONE)
-def edit_shared(dataset_id: int) -> tuple[str, int] | Response:
+def edit_shared(dataset_id: int) -> Response:
     """Change a shared dataset."""
     enabled = "enabled" in request.form
-    try:
+    with refusing(_edit_page, dataset_id, on=RegistryError):
         fields = {**_typed_fields(), "allowed_groups": _typed_readers()}
         after = site().shared_datasets.update(dataset_id, **fields, enabled=enabled, by=identity().account.name)
-    except RegistryError as error:
-        return _edit_page(dataset_id, problem=str(error)), 400
     return admin.done(_("“%(name)s” saved.", name=after.name), "shared")
 
 
@@ -75,14 +63,12 @@ def switch_shared(dataset_id: int) -> Response:
 
 
 @admin.post(f"{ONE}/put-back")
-def put_back_shared(dataset_id: int) -> tuple[str, int] | Response:
+def put_back_shared(dataset_id: int) -> Response:
     """Bring a dataset that has left the list back into it, open to those whom the form names."""
     _find_dataset(dataset_id)
-    try:
+    with refusing(_edit_page, dataset_id, on=RegistryError):
         fields = {"description": _typed_text("description"), "allowed_groups": _typed_readers()}
         back = site().shared_datasets.put_back(dataset_id, _typed_text("name"), by=identity().account.name, **fields)
-    except RegistryError as error:
-        return _edit_page(dataset_id, problem=str(error)), 400
     return admin.done(_("“%(name)s” is back in the list.", name=back.name), "shared")
 
 
@@ -121,8 +107,8 @@ def _list_page(*, problem: str = "") -> str:
     stored = {dataset.id: dataset for dataset in braid.ledger.all_datasets()}
     entries = braid.registry.entries()
     rows, sort = in_order(
-        [SharedRow(entry, stored[entry.id]) for entry in entries if entry.id in stored],
-        {"name": lambda row: row.entry.name.casefold(), "documents": lambda row: row.stored.documents},
+        [(entry, stored[entry.id]) for entry in entries if entry.id in stored],
+        {"name": lambda row: row[0].name.casefold(), "documents": lambda row: row[1].documents},
     )
     return render_template(
         "braid/admin/shared.html",

@@ -16,6 +16,7 @@ from braid.app.pages.admin.blueprint import admin, audit, known_groups, read_gro
 from braid.app.site import site
 from braid.app.user.archive import archive, archive_name
 from braid.app.user.sharing import hand_over_all
+from braid.app.web.errors import refusing
 from braid.core.accounts.account_list import account_names
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
 from braid.core.datasets.registry import SharedDataset
@@ -47,28 +48,24 @@ def user(user_id: int) -> str:
 
 
 @admin.post(f"{ONE}/groups")
-def set_groups(user_id: int) -> tuple[str, int] | Response:
+def set_groups(user_id: int) -> Response:
     """Replace the user's groups."""
     require_own_accounts()
     account = _account(user_id)
-    try:
+    with refusing(_user_page, user_id):
         site().accounts.set_groups(user_id, read_groups("groups"))
-    except InvalidInputError as error:
-        return _user_page(user_id, problem=str(error)), 400
     groups = ", ".join(sorted(_account(user_id).groups))
     audit("user.groups", account.name, groups or "none")
     return admin.done(_("Groups saved."), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/administrator")
-def set_administrator(user_id: int) -> tuple[str, int] | Response:
+def set_administrator(user_id: int) -> Response:
     """Make the user an administrator, or no longer one."""
     require_own_accounts()
     account, wanted = _account(user_id), request.form.get("is_admin") == "1"
-    try:
+    with refusing(_user_page, user_id):
         site().accounts.set_admin(user_id, wanted)
-    except InvalidInputError as error:
-        return _user_page(user_id, problem=str(error)), 400
     audit("user.made_administrator" if wanted else "user.no_administrator", account.name)
     if wanted:
         return admin.done(_("%(name)s is now an administrator.", name=account.name), "user", user_id=user_id)
@@ -82,10 +79,8 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
     account, wanted = _account(user_id), request.form.get("disabled") == "1"
     if wanted and user_id == identity().account.id:
         return _user_page(user_id, problem=_("You cannot suspend yourself. Ask another administrator.")), 400
-    try:
+    with refusing(_user_page, user_id):
         site().accounts.set_disabled(user_id, wanted)
-    except InvalidInputError as error:
-        return _user_page(user_id, problem=str(error)), 400
     audit("user.disabled" if wanted else "user.enabled", account.name)
     if account.waiting and not wanted:
         return admin.done(_("%(name)s is approved and can sign in.", name=account.name), "user", user_id=user_id)
@@ -95,14 +90,12 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
 
 
 @admin.post(f"{ONE}/password")
-def set_password(user_id: int) -> tuple[str, int] | Response:
+def set_password(user_id: int) -> Response:
     """Give a new password, which signs the user out everywhere and revokes their API tokens."""
     require_own_accounts()
     account = _account(user_id)
-    try:
+    with refusing(_user_page, user_id):
         revoked = site().accounts.set_password(user_id, request.form.get("password", ""))
-    except InvalidInputError as error:
-        return _user_page(user_id, problem=str(error)), 400
     audit("user.password", account.name, f"{revoked} tokens revoked" if revoked else "")
     flash_revoked(revoked)
     text = _("%(name)s has a new password and has been signed out everywhere.", name=account.name)
@@ -119,12 +112,9 @@ def invite_user(user_id: int) -> tuple[str, int]:
 def show_invitation(user_id: int) -> tuple[str, int]:
     """Show the user with a new link to choose a password; or why there is none."""
     account = _account(user_id)
-    try:
-        with site().whole():
-            address = invitation_url(account)
-            audit("user.invited", account.name)
-    except InvalidInputError as error:
-        return _user_page(user_id, problem=str(error)), 400
+    with refusing(_user_page, user_id), site().whole():
+        address = invitation_url(account)
+        audit("user.invited", account.name)
     return _user_page(user_id, invited=[(account, address)]), 201
 
 
@@ -208,10 +198,8 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
         problem = _("The name does not match “%(name)s”. Nothing was deleted.", name=account.name)
         return _user_page(user_id, problem=problem), 400
     datasets = site().braid.ledger.datasets(user_id)
-    try:
+    with refusing(_user_page, user_id):
         site().accounts.remove(user_id)
-    except InvalidInputError as error:
-        return _user_page(user_id, problem=str(error)), 400
     site().braid.indexer.wake()
     audit("user.removed", account.name, f"{len(datasets)} {'dataset' if len(datasets) == 1 else 'datasets'}")
     text = ngettext(

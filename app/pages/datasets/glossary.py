@@ -9,6 +9,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from braid.app.pages.datasets.blueprint import ONE, audit, datasets, visible_datasets
 from braid.app.site import site
+from braid.app.web.errors import refusing
 from braid.core.datasets.glossary import MAX_CSV_CHARS, MAX_FORM_CHARS, Glossaries, csv_of, terms_in_csv
 from braid.core.errors import InvalidInputError, Reason
 from braid.core.text.terms import Term
@@ -34,14 +35,12 @@ def glossary_file(dataset_id: int) -> Response:
 
 
 @datasets.post(f"{ONE}/glossary")
-def add_to_glossary(dataset_id: int) -> tuple[str, int] | AnyResponse:
+def add_to_glossary(dataset_id: int) -> AnyResponse:
     """Add a term, or those of a CSV file."""
     dataset = visible_datasets().writable(dataset_id)
-    try:
+    with refusing(_page, dataset):
         terms = _given_terms()
         _glossaries().add(dataset.id, terms)
-    except InvalidInputError as error:
-        return _page(dataset, problem=str(error)), 400
     audit(dataset, "dataset.glossary_changed", f"{len(terms)} added")
     added = ngettext("%(num)s term added.", "%(num)s terms added.", len(terms))
     return datasets.done(added, "glossary", dataset_id=dataset_id)

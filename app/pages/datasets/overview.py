@@ -18,6 +18,7 @@ from braid.app.pages.datasets.blueprint import MINE, ONE, address, datasets, vis
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.pages.datasets.dataset_list import Order, dataset_list
 from braid.app.site import site
+from braid.app.web.errors import refusing
 from braid.app.web.transfers import (
     delete_dataset,
     erase_dataset,
@@ -61,14 +62,12 @@ def live_index() -> str:
 
 
 @datasets.post("")
-def add() -> tuple[str, int] | AnyResponse:
+def add() -> AnyResponse:
     """Add a dataset."""
     me = identity().account
-    try:
+    with refusing(_page):
         most = site().settings.max_user_datasets
         added = site().braid.ledger.add_dataset(me.id, request.form.get("name", ""), most=most)
-    except InvalidInputError as error:
-        return _page(problem=str(error)), 400
     return datasets.done(_("“%(name)s” created. Now add documents.", name=added.name), "dataset", dataset_id=added.id)
 
 
@@ -91,16 +90,14 @@ def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
 
 
 @datasets.post(f"{ONE}/name")
-def rename(dataset_id: int) -> tuple[str, int] | AnyResponse:
+def rename(dataset_id: int) -> AnyResponse:
     """Rename the dataset."""
     dataset = visible_datasets().personal(dataset_id)
     name = request.form.get("name", "")
-    try:
+    with refusing(dataset_page, dataset):
         renamed = site().braid.ledger.rename_dataset(
             dataset.id, dataset.name if name == dataset_name(dataset.name) else name
         )
-    except InvalidInputError as error:
-        return dataset_page(dataset, problem=str(error)), 400
     return datasets.done(_("Renamed to “%(name)s”.", name=dataset_name(renamed.name)), "dataset", dataset_id=dataset.id)
 
 

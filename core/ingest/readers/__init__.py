@@ -94,11 +94,8 @@ def read_document(
     if not content:
         raise file.unreadable("%(name)s is empty: it has 0 bytes; check that it was saved", code="empty")
     if len(content) > max_bytes:
-        raise file.unreadable(
-            "%(name)s has %(size)s bytes; at most %(most)s are read, so split it",
-            size=format(len(content), ","),
-            most=format(max_bytes, ","),
-            code="too_large",
+        raise file.too_large(
+            "%(name)s has %(size)s bytes; at most %(most)s are read, so split it", size=len(content), most=max_bytes
         )
     form = _format_of(file)
     file = replace(file, file_type=form.file_type)

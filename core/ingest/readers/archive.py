@@ -59,12 +59,11 @@ def open_archive(
     entries = archive.infolist()
     limit = min(MAX_UNPACKED_FACTOR * file.max_bytes, MAX_UNPACKED_BYTES)
     if len(entries) > MAX_ENTRIES:
-        raise file.unreadable(
+        raise file.too_large(
             "%(name)s is not unpacked because it holds %(files)s files, more than %(most)s; split it into "
             "smaller files",
-            files=format(len(entries), ","),
-            most=format(MAX_ENTRIES, ","),
-            code="too_large",
+            files=len(entries),
+            most=MAX_ENTRIES,
         )
     if sum(entry.file_size for entry in entries) > limit:
         raise _bomb(file, limit)
@@ -74,11 +73,10 @@ def open_archive(
                 "%(name)s is encrypted with a password; remove the password and add it again", code="encrypted"
             )
         if entry.file_size > max(SMALL_ENTRY_BYTES, MAX_RATIO * entry.compress_size):
-            raise file.unreadable(
+            raise file.too_large(
                 "%(name)s is not unpacked because a part of it unpacks to more than %(most)s times its size; split it "
                 "into smaller files",
                 most=MAX_RATIO,
-                code="too_large",
             )
     unpacked = 0
     for entry in entries:

@@ -90,6 +90,10 @@ class SourceFile:
             template, parts = "%(name)s %(reason)s", {"reason": template}
         return UnreadableDocumentError(Reason(template, name=self.name, **parts), code=code)
 
+    def too_large(self, template: str, **numbers: int) -> UnreadableDocumentError:
+        """Return the error to raise for a file that has more of something than is read."""
+        return self.unreadable(template, code="too_large", **{name: f"{each:,}" for name, each in numbers.items()})
+
 
 _UNTITLED = re.compile(
     r"untitled(?: \w+)?|無題(?:の\w+)?|제목 ?없(?:음|는 \w+)|about:blank|anonymous|unspecified|unnamed|title|"

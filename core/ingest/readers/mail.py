@@ -104,17 +104,11 @@ def read(file: SourceFile) -> ParsedDocument:
     if b"\0" in file.content[:100]:  # in UTF-16, as an editor has saved it
         file = replace(file, content=decode(file.content).encode("utf-8", "replace"))
     if len(_MULTIPART.findall(file.content)) > _MAX_MULTIPARTS:
-        raise file.unreadable(
-            "%(name)s has more than %(most)s nested parts; save the mails in it one by one",
-            most=format(_MAX_MULTIPARTS, ","),
-            code="too_large",
+        raise file.too_large(
+            "%(name)s has more than %(most)s nested parts; save the mails in it one by one", most=_MAX_MULTIPARTS
         )
     if _has_too_many_parts(file.content):
-        raise file.unreadable(
-            "%(name)s has more than %(most)s parts; save the mails in it one by one",
-            most=format(_MAX_PARTS, ","),
-            code="too_large",
-        )
+        raise file.too_large("%(name)s has more than %(most)s parts; save the mails in it one by one", most=_MAX_PARTS)
     message = cast(EmailMessage, email.message_from_bytes(file.content, _class=EmailMessage, policy=_POLICY))
     if file.file_type == "mht":
         return _web_archive(file, message)

@@ -103,10 +103,8 @@ def read(file: SourceFile) -> ParsedDocument:
     with olefile.OleFileIO(file.content) as ole:
         names = frozenset(tuple(name) for name in ole.listdir(streams=True, storages=False))
         if len(names) > MAX_STREAMS:
-            raise file.unreadable(
-                "%(name)s has more than %(most)s parts; save the mails in it one by one",
-                most=format(MAX_STREAMS, ","),
-                code="too_large",
+            raise file.too_large(
+                "%(name)s has more than %(most)s parts; save the mails in it one by one", most=MAX_STREAMS
             )
         message = _Message(ole, names)
         attachments: list[str] = []
@@ -194,10 +192,9 @@ def _unpacked(file: SourceFile, packed: bytes) -> bytes:
     """Return a compressed body as rich text: a dictionary of 4,096 bytes, references of 12 and 4 bits."""
     size, raw_size, kind = struct.unpack_from("<LL4s", packed)
     if raw_size > MAX_BODY_BYTES:
-        raise file.unreadable(
+        raise file.too_large(
             "%(name)s is not unpacked because it unpacks to more than %(most)s bytes; split it into smaller files",
-            most=format(MAX_BODY_BYTES, ","),
-            code="too_large",
+            most=MAX_BODY_BYTES,
         )
     if kind == b"MELA":
         return packed[16 : 16 + raw_size]

@@ -59,8 +59,14 @@ class Expansion:
     generator: str = "none"
 
 
-class ModelTools(Protocol):
-    """Tools that ask the search model."""
+class Tools(Protocol):
+    """The parts of a search that its strategy may use.
+
+    Passages are read within the caller's scope, and the first pass within the filters, too. All filters but that of
+    kinds of chunks select whole documents, so the neighbours of a passage that passes them pass as well.
+    """
+
+    # ------------------------------------------------------------ the search model
 
     @property
     def prompts(self) -> Prompts:
@@ -75,11 +81,7 @@ class ModelTools(Protocol):
         usable. A failure is reported; a missing model only if the request names the model as generator.
         """
 
-
-class FeedbackTools(Protocol):
-    """Tools for pseudo-relevance feedback: the first pass, which searches for the query as it is, and what is in its
-    passages.
-    """
+    # ------------------------------------------------------------ feedback: the first pass, and its passages
 
     @property
     def original(self) -> QueryVariant:
@@ -98,9 +100,7 @@ class FeedbackTools(Protocol):
     def neighbours(self, passage: Passage, reach: int) -> Sequence[Passage]:
         """Return up to ``reach`` passages of the same document before and behind, with the passage, in order."""
 
-
-class VectorTools(Protocol):
-    """Tools for vectors of the query and of passages."""
+    # ------------------------------------------------------------ vectors of the query and of passages
 
     def query_vectors(self) -> Vectors:
         """Return the query's vector under each model in scope, embedded once; empty when that failed, which is
@@ -117,14 +117,6 @@ class VectorTools(Protocol):
         """Return texts by fingerprint to vectors (n, dim) by fingerprint, in one batch per model; one that fails is
         left out, and reported.
         """
-
-
-class Tools(ModelTools, FeedbackTools, VectorTools, Protocol):
-    """The parts of a search that its strategy may use.
-
-    Passages are read within the caller's scope, and the first pass within the filters, too. All filters but that of
-    kinds of chunks select whole documents, so the neighbours of a passage that passes them pass as well.
-    """
 
     def missing(self, reason: str) -> None:
         """Report a failure: the result is worse than it should be (``degraded``)."""

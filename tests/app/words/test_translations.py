@@ -25,6 +25,7 @@ KEYWORDS = {
     "pgettext": ((1, "c"), 2),
     "npgettext": ((1, "c"), 2, 3),
     "Reason": None,
+    "too_large": None,
     "unreadable": None,
     "UnsafeXMLError": None,
     "_refused": (2,),

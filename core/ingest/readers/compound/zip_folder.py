@@ -52,11 +52,10 @@ def read(file: SourceFile) -> ParsedDocument:
             if len(named) <= MAX_PARTS and all(name.lower().endswith(".zip") for name, _ in named):
                 _level.set(level + 1)
             if (count := len(named)) > MAX_FILES:
-                raise file.unreadable(
+                raise file.too_large(
                     "%(name)s holds %(files)s files; at most %(most)s are read, so split it",
-                    files=format(count, ","),
-                    most=format(MAX_FILES, ","),
-                    code="too_large",
+                    files=count,
+                    most=MAX_FILES,
                 )
             problems: list[str] = []
             sections = tuple(_sections(file, archive, named, problems))

@@ -82,10 +82,9 @@ def _records(file: SourceFile, ole: olefile.OleFileIO, name: str, flags: int) ->
         unpacking = zlib.decompressobj(-15)
         content = unpacking.decompress(content, most)
         if unpacking.unconsumed_tail:
-            raise file.unreadable(
+            raise file.too_large(
                 "%(name)s is not unpacked because it unpacks to more than %(most)s bytes; split it into smaller files",
-                most=format(most, ","),
-                code="too_large",
+                most=most,
             )
     at = 0
     while at + 4 <= len(content):

@@ -367,20 +367,12 @@ def _sheet_rows(file: SourceFile, sheet: etree._Element, unknown: list[int]) -> 
             repeated = _number(cell, "number-columns-repeated", 1)
             cells += [text] * min(repeated, MAX_REPEATED)
             if len(cells) > MAX_COLUMNS + MAX_REPEATED:
-                raise file.unreadable(
-                    "%(name)s has a sheet of more than %(most)s cells; split it",
-                    most=format(MAX_CELLS, ","),
-                    code="too_large",
-                )
+                raise file.too_large("%(name)s has a sheet of more than %(most)s cells; split it", most=MAX_CELLS)
         row = row_of(cells)
         for _ in range(min(_number(element, "number-rows-repeated", 1), MAX_REPEATED) if row.filled else 1):
             read_cells += len(row.cells)
             if read_cells > MAX_CELLS:
-                raise file.unreadable(
-                    "%(name)s has a sheet of more than %(most)s cells; split it",
-                    most=format(MAX_CELLS, ","),
-                    code="too_large",
-                )
+                raise file.too_large("%(name)s has a sheet of more than %(most)s cells; split it", most=MAX_CELLS)
             yield row
 
 

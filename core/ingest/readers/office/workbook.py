@@ -162,11 +162,7 @@ def _rows(
             width = cells[-1]["column"] if cells else 0
             cells_read += width
             if cells_read > MAX_CELLS:
-                raise file.unreadable(
-                    "%(name)s has a sheet of more than %(most)s cells; split it",
-                    most=format(MAX_CELLS, ","),
-                    code="too_large",
-                )
+                raise file.too_large("%(name)s has a sheet of more than %(most)s cells; split it", most=MAX_CELLS)
             row = [""] * width
             for cell in cells:
                 if (value := cell["value"]) is not None and 0 < cell["column"] <= width:

@@ -136,11 +136,8 @@ def _extract(file: SourceFile) -> _Read:
         open_forms(document)
         count = len(document)
         if count > MAX_PAGES:
-            raise file.unreadable(
-                "%(name)s has %(pages)s pages; at most %(most)s are read, so split it",
-                pages=format(count, ","),
-                most=format(MAX_PAGES, ","),
-                code="too_large",
+            raise file.too_large(
+                "%(name)s has %(pages)s pages; at most %(most)s are read, so split it", pages=count, most=MAX_PAGES
             )
         if not is_whole and (count < _stated_pages(file.content) or not count):
             raise _cut_off(file)
@@ -188,9 +185,8 @@ def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[_PageR
         with closing(opened) as page:
             objects += raw.FPDFPage_CountObjects(page)
             if objects > MAX_OBJECTS + len(file.content):
-                raise file.unreadable(
-                    "%(name)s draws more on its pages than its size allows; print it to a new PDF, or split it",
-                    code="too_large",
+                raise file.too_large(
+                    "%(name)s draws more on its pages than its size allows; print it to a new PDF, or split it"
                 )
             with closing(page.get_textpage()) as found:
                 said = legible(page_text(found))

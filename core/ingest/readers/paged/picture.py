@@ -146,22 +146,20 @@ def _count(file: SourceFile, picture: Image.Image) -> int:
         except EOFError:
             picture.seek(0)
             return number
-    raise file.unreadable(
+    raise file.too_large(
         "%(name)s has more than %(number)s pages; at most %(most)s are read, so split it",
-        number=format(MAX_PAGES, ","),
-        most=format(MAX_PAGES, ","),
-        code="too_large",
+        number=MAX_PAGES,
+        most=MAX_PAGES,
     )
 
 
 def _require_size(file: SourceFile, picture: Image.Image) -> None:
     pixels = picture.width * picture.height
     if pixels > MAX_PIXELS:
-        raise file.unreadable(
+        raise file.too_large(
             "%(name)s has %(number)s pixels; at most %(most)s are read, so make it smaller",
-            number=format(pixels, ","),
-            most=format(MAX_PIXELS, ","),
-            code="too_large",
+            number=pixels,
+            most=MAX_PIXELS,
         )
 
 
