@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
 from typing import Any
 
-from mcp_types import INVALID_PARAMS, INVALID_REQUEST
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST
 from mcp_types.version import SUPPORTED_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 from starlette.responses import JSONResponse, Response
@@ -15,6 +17,11 @@ from braid.core.json_form import without_half_pairs
 
 MAX_MESSAGES = 100
 """Messages in one body."""
+MAX_ANSWERS_BYTES = 8 * 2**20
+LAST_BEGINS_S = 30.0
+"""What the answers to the messages of a body hold, and how long they take, before the next message is answered."""
+
+logger = logging.getLogger(__name__)
 
 
 def with_messages(app: ASGI) -> ASGI:
@@ -50,9 +57,18 @@ async def _answer(app: ASGI, scope: Any, receive: Any, body: bytes) -> Response 
         return JSONResponse(refusal, 400 if refusal["error"]["code"] == INVALID_REQUEST else 200)
     if not 1 <= len(given) <= MAX_MESSAGES:
         return JSONResponse(_error(None, f"the list has {len(given)} messages; send 1 to {MAX_MESSAGES}"), 400)
-    answers = [_refusal(each, is_alone=False) or await _asked(app, scope, receive, each) for each in given]
-    shown = [each for each in answers if each is not None]
-    return JSONResponse(shown) if shown else Response(status_code=202)
+    answers, size, until = list[bytes](), 0, time.monotonic() + LAST_BEGINS_S
+    for each in given:
+        if (refusal := _refusal(each, is_alone=False)) is None:
+            if size > MAX_ANSWERS_BYTES or time.monotonic() > until:
+                refusal = _error(each.get("id"), "the messages before it are too much for one list; send it in another")
+            else:
+                said = await _asked(app, scope, receive, each)
+        if answer := said if refusal is None else json.dumps(refusal).encode():
+            answers.append(answer)
+            size += len(answer)
+    said_all = b"[" + b",".join(answers) + b"]"
+    return Response(said_all, media_type="application/json") if answers else Response(status_code=202)
 
 
 def _refusal(given: Any, *, is_alone: bool = True) -> dict[str, Any] | None:
@@ -60,12 +76,12 @@ def _refusal(given: Any, *, is_alone: bool = True) -> dict[str, Any] | None:
     if not isinstance(given, dict):
         return _error(None, f"the message is {_shown(given)}; send an object with jsonrpc, id, method and params")
     method, params, number = given.get("method"), given.get("params"), given.get("id")
+    if method is None and given.keys() & {"result", "error"}:  # what a client answers
+        return None
     if "id" in given and (isinstance(number, bool) or not isinstance(number, str | int)):
         return _error(None, f"id is {_shown(number)}; give a text or a whole number, or none for a notification")
     if given.get("jsonrpc") != "2.0":
         return _error(number, f'jsonrpc is {_shown(given.get("jsonrpc"))}; give "2.0"')
-    if method is None and given.keys() & {"result", "error"}:
-        return None
     if not isinstance(method, str):
         return _error(number, f"method is {_shown(method)}; give a text such as tools/list")
     if not isinstance(params, dict | None):
@@ -105,15 +121,23 @@ def _once(body: bytes, after: Any) -> Any:
     return receive
 
 
-async def _asked(app: ASGI, scope: Any, receive: Any, message: dict[str, Any]) -> Any:
-    """Return what the app answers to one message of several, if it does; what it refuses by the head is text."""
-    parts = bytearray()
+async def _asked(app: ASGI, scope: Any, receive: Any, message: dict[str, Any]) -> bytes:
+    """Return what the app answers to one message of several, under the message's id; nothing for a notification."""
+    parts, number = bytearray(), message.get("id")
 
     async def send(event: Any) -> None:
         parts.extend(event.get("body", b""))
 
-    await app(scope, _once(json.dumps(message).encode(), receive), send)
     try:
-        return from_json(bytes(parts)) if parts else None
-    except ValueError:
-        return _error(message.get("id"), parts.decode())
+        await app(scope, _once(json.dumps(message).encode(), receive), send)
+        if "id" not in message:
+            return b""
+        answer = from_json(bytes(parts)) if parts else None
+        if isinstance(answer, dict) and answer.get("id") is None:  # refused by the head of the request
+            return json.dumps(answer | {"id": number}).encode()
+        return bytes(parts)
+    except ValueError:  # words, also by the head of the request
+        return json.dumps(_error(number, parts.decode(errors="replace"))).encode()
+    except Exception:  # the others have been answered, and some have written
+        logger.exception("a message of a list was not answered")
+        return json.dumps(_error(number, "the server could not answer this message", INTERNAL_ERROR)).encode()

@@ -75,7 +75,7 @@
   function close() {
     dropped = null;
     listed = sending;
-    if (!sending) dialog.close();
+    if (!sending) dialog?.close();
   }
 
   function mark(button) {
