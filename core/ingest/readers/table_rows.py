@@ -157,13 +157,21 @@ def _table(rows: Iterator[Row], heading_path: str) -> Iterator[Section]:
 def _filled(rows: Iterable[Row], columns: int) -> Iterator[Row]:
     """Yield rows with the names of their groups, where a table has each in the first row of its group alone, as pivot
     tables do: no name twice, and empty cells between two of them. Totals have none.
+
+    An empty cell may as well mean that there is nothing. So names are words, and the table has a total, or each name
+    has rows without one below it.
     """
     rows = iter(rows)
     first = list(islice(rows, _GROUPS_WITHIN))
     names = [row.cells[0] for row in first if row.filled > 1 and not _is_total(row)]
     filled = [name for name in names if name]
     last = max((at for at, name in enumerate(names) if name), default=0)
-    if not (names and names[0]) or "" not in names[:last] or len(set(filled)) < len(filled):
+    is_grouped = bool(names and names[0]) and "" in names[:last] and len(set(filled)) == len(filled)
+    if any(map(_is_total, first)):
+        is_grouped &= not any(map(_NUMBER.fullmatch, filled))
+    else:
+        is_grouped &= not any(map(str.isdigit, "".join(filled))) and not any(map(all, pairwise([*names, "end"])))
+    if not is_grouped:
         yield from chain(first, rows)
         return
     above: tuple[str, ...] = ()
@@ -179,11 +187,13 @@ def _filled(rows: Iterable[Row], columns: int) -> Iterator[Row]:
 def _under_groups(rows: Iterable[Row], heading_path: str) -> Iterator[tuple[Row, str]]:
     """Yield rows with the path of their headings: in a table that begins with a name alone in its first cell and no
     two of which are adjacent, such a name is that of the rows below it, up to the next one or the total of all.
+
+    One alone may as well be a record of which nothing more is known: the table has a total.
     """
     rows = iter(rows)
     first = list(islice(rows, _GROUPS_WITHIN))
     alone = [row.filled == 1 and bool(row.cells[0]) for row in first]
-    is_grouped = any(alone[:1]) and not any(map(all, pairwise(alone)))
+    is_grouped = any(alone[:1]) and not any(map(all, pairwise(alone))) and any(map(_is_total, first))
     path, group = heading_path, None
     for row in chain(first, rows):
         if is_grouped and row.filled == 1 and row.cells[0] and len(row.cells[0]) <= _MAX_GROUP_CHARS:

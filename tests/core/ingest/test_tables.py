@@ -136,6 +136,14 @@ def test_the_name_of_a_group_in_its_first_row_is_that_of_all_its_rows() -> None:
     assert "\nMonday | late | Bill\n" in read("a.html", f"<table>{html}</table>").sections[0].text
     ticks = "Done,Task,Who\nx,Roof,Ann\n,Door,Bill\nx,Lamp,Cleo\n"
     assert [text for _, _, text in records(read("a.csv", ticks))][1] == " | Door | Bill"
+    for optional in (  # a cell that is empty because there is nothing is left so
+        "Phone,Name,City\n020-111,Kim,Seoul\n,Lee,Busan\n020-333,Park,Daegu\n,Choi,Jeju\n",
+        "Closed on,Task,Cost\n2026-01-02,Seal,4\n,Pump,5\n2026-01-09,Valve,6\n,Total,15\n",
+        "Owner,Task,Hall\nAnn,Roof,1\nBill,Door,2\n,Lamp,3\nCleo,Gate,4\n",
+    ):
+        assert [text for _, _, text in records(read("a.csv", optional))] == [
+            line.replace(",", " | ") for line in optional.splitlines()[1:]
+        ]
     totals = "No,Part,Count,Price,Sum\n1,Bolt,2,3,6\n,,,Net,6\n2,Nut,1,1,1\n,,,Sum,7\n"
     assert records(read("a.csv", totals))[1][2] == " |  |  | Net | 6"
 
@@ -159,6 +167,8 @@ def test_a_name_alone_above_rows_is_their_heading() -> None:
     ]
     people = "Name,Room,Phone\nAnn,,\nBill,,\nCleo,3,77\n"
     assert [path for path, _, _ in records(read("a.csv", people))] == ["", "", ""]
+    left = "Name,Left on\nKim,\nLee,2020-01-01\nPark,2021-03-04\nHan,\nSeo,2022-02-02\n"
+    assert [path for path, _, _ in records(read("a.csv", left))] == [""] * 5
 
 
 def test_a_bar_within_a_cell_does_not_part_it() -> None:
