@@ -133,7 +133,9 @@ def version_of(heading: str, title: str = "", *above: str) -> Version | None:
     known = unicodedata.normalize("NFKC", title).casefold()
     if any(word.casefold() not in known or word.isdigit() for word in re.findall(r"[^\W_]+", left)):
         return None
-    return Version(heading, *numbers_in(text)[:1] or [()], *days or [()], is_final=not (number and number["pre"]))
+    numbers = numbers_in(text)[:1]
+    is_final = number is None or not number["pre"]
+    return Version(heading, numbers[0] if numbers else (), days[0] if days else (), is_final)
 
 
 def told_of_versions(citation: Citation) -> Iterator[tuple[Version, Sequence[str], str]]:
