@@ -84,7 +84,7 @@ CAPTION_FACTOR = 0.4
 UNNAMED_FACTOR = 0.7
 """Factor of a document without the rarest words of the question, where another one has one."""
 RAREST_FACTOR = 1.15
-"""Factor of a sentence with a noun that is one of the rarest words of the question."""
+"""Factor of a sentence with a noun that is one of the rarest words of the question, and each kind of answer."""
 FOREIGN_FACTOR = 0.6
 """Factor of what is in another language than the question, where a passage in its own has one of these words."""
 CUT_FACTOR = 0.8
@@ -196,7 +196,10 @@ def extract(
     if not_calculated and any(each.value for each in chosen[:1]):
         title, lead = "related", not_calculated
     names = {each.citation: by_number[each.citation].passage.title for each in shown} if asked.wanted.comparison else {}
-    names |= {each.number: version for each in chosen if (version := version_above(by_number[each.number], each.text))}
+    versions = (
+        version_above(by_number[a.number], a.text, one_line(b.text)) for a, b in zip(chosen, shown, strict=False)
+    )
+    names |= {each.citation: version for each, version in zip(shown, versions, strict=True) if version}
     found = title != "related"
     if not found and not not_calculated:
         chosen = [each for each in chosen[:MOST_SHOWN] if chooser.is_close(each)]
@@ -623,7 +626,7 @@ class _Chooser:
             factor *= VALIDITY_FACTOR
         if not each.value and is_code(each.text):
             factor *= CODE_FACTOR
-        factor *= RAREST_FACTOR if not each.value and asked.said_in(self.nouns, each.terms) else 1.0
+        factor *= RAREST_FACTOR if self._has_rarest(each) else 1.0
         factor *= CAPTION_FACTOR if each.is_caption else 1.0
         factor *= SECTION_FACTOR if each.is_section else 1.0
         factor *= OLDER_FACTOR ** min(each.later, MOST_LATER)
@@ -637,6 +640,11 @@ class _Chooser:
         if self.own_language_has and _is_foreign(asked, each.text, citation):
             factor *= FOREIGN_FACTOR
         return factor if each.is_whole else factor * CUT_FACTOR
+
+    def _has_rarest(self, each: Candidate) -> bool:
+        wanted = self.asked.wanted
+        is_complete = not each.value and wanted.kinds_in(each.text) == len(wanted.kinds)
+        return is_complete and bool(self.asked.said_in(self.nouns, each.terms))
 
     def _version_factor(self, citation: Citation) -> float:
         """Return what a document's year counts: that of the title is its version."""

@@ -10,7 +10,7 @@ from braid.core.chat.citations import Citation
 from braid.core.chat.marks import mark
 from braid.core.chat.quoting.extractive import Extract
 from braid.core.chat.quoting.featured import one_line
-from braid.core.chat.quoting.logs import LOG, Numbers, Version, days_in, numbers_in, told_of_versions
+from braid.core.chat.quoting.logs import LOG, NEWS, Numbers, Version, asks_since, days_in, numbers_in, told_of_versions
 from braid.core.chat.texts import Language, say
 from braid.core.chat.whole.find import Read, WholeDocument
 from braid.core.chat.whole.outline import MOST_LINES
@@ -18,19 +18,11 @@ from braid.core.chat.whole.pairs import CHANGES
 from braid.core.text.scripts import may_be_same_language
 from braid.core.types import Hit
 
-_NEWS = re.compile(
-    r"\b(?:new|news|added|removed|fixed|features?|fix(?:es)?|release notes|updates?|notes|chang(?:es?|ed))\b"
-    r"|新機能|新しい|新しく|追加|廃止|修正|更新|更改|새로|추가|삭제|수정|업데이트|새 ?기능",
-    re.IGNORECASE,
-)
 _LATEST = re.compile(
     r"\b(?:latest|newest|current|most recent|last) (?:\w+ )?(?:version|release|update|change|revision)s?\b"
     r"|\bwhat(?:['’]s| is) new\b|最新(?:の)?(?:版|バージョン|リリース|更新|変更)|最新は"
     r"|최신 ?(?:판|버전|릴리스|업데이트)|최근 ?(?:버전|업데이트|변경)|가장 최근",
     re.IGNORECASE,
-)
-_SINCE = re.compile(
-    r"\b(?:since|after|from)\b|以降|以来|から|より[後あ]|の(?:後|あと)|이후|이래|부터|다음|뒤", re.IGNORECASE
 )
 MOST_LOGS = 10
 
@@ -43,7 +35,7 @@ def asks_for_versions(question: str) -> bool:
     """
     if _LATEST.search(question):
         return True
-    asks = CHANGES.search(question) or _NEWS.search(question)
+    asks = CHANGES.search(question) or NEWS.search(question)
     return asks is not None and bool(numbers_in(question) or days_in(question))
 
 
@@ -76,7 +68,7 @@ def find_versions(
         meant = _meant(question, versions, is_named=is_named) if len(versions) > 1 else None
         key = len(meant[0]) if meant else 0, is_named, may_be_same_language(question, passage.text)
         is_cut = len(hits) < total and bool(meant) and versions[0] == min(versions, key=_age)  # without the newest ones
-        if meant is None or is_cut or not (meant[1] or _SINCE.search(question)) or (best and best[0] >= key):
+        if meant is None or is_cut or not (meant[1] or asks_since(question)) or (best and best[0] >= key):
             continue
         lines = [(hit, (version.name, text)) for hit, (version, _, text) in told if version in meant[1]]
         lines = [lines[place] for place in about(left, [text for _, (_, text) in lines])] or lines
@@ -121,7 +113,7 @@ def _meant(question: str, versions: Sequence[Version], *, is_named: bool) -> tup
         high = max(number for number in numbers if _begins(number, max(asked)))
         if len(asked) > 1:
             return there, [version for version in versions if low < version.numbers <= high]
-        if _SINCE.search(question):
+        if asks_since(question):
             return there, [version for version in versions if version.numbers > low]
         return there, [version for version in versions if _begins(version.numbers, asked[0])]
     if not is_named or (days_in(question) and not any(each.day for each in versions)):
@@ -129,7 +121,7 @@ def _meant(question: str, versions: Sequence[Version], *, is_named: bool) -> tup
     if days := days_in(question):
         year = max(each.day for each in versions)[:1]
         low, high = sorted((*year, *day[1:]) if not day[0] else day for day in (days[0], days[-1]))
-        high = (9999,) if len(days) == 1 and _SINCE.search(question) else high
+        high = (9999,) if len(days) == 1 and asks_since(question) else high
         return [], [each for each in versions if each.day[: len(low)] >= low and each.day[: len(high)] <= high]
     return [], [_newest(versions)]
 
@@ -143,5 +135,5 @@ def _newest(versions: Sequence[Version]) -> Version:
     return max(versions, key=_age)
 
 
-def _age(version: Version) -> tuple[Numbers, Numbers]:
-    return version.numbers, version.day
+def _age(version: Version) -> tuple[Numbers, bool, Numbers]:
+    return version.numbers, version.is_final, version.day

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from braid.core.braid import Braid
+from braid.core.chat.citations import Citation
 from braid.core.chat.conversation import Conversation
-from braid.core.chat.quoting.logs import days_in, version_of
+from braid.core.chat.quoting.logs import days_in, told_of_versions, version_above, version_of
 from braid.core.chat.texts import say
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.chat.whole import about
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.types import ChunkInput, DocumentInput
+from tests.core.chat.test_extractive import passage
 from tests.fakes import HashEmbeddings
 from tests.model_server import model_server
 from tests.worlds import WAIT_S
@@ -47,6 +49,16 @@ LOGS = {
         "4 November 2026": "The crane is back in service.",
         "12 August 2026": "The slipway closes at dusk.",
         "3 February 2026": "Berth 9 has electricity.",
+    },
+    "Oar canteen prices": {
+        "Price changes": "| Drink | Price | Note |\n|---|---|---|\n| Coffee | 2.50 | hot |\n| Tea | 1.80 | green |\n"
+        "| Juice | 3.20 | cold |",
+    },
+    "Gull API changelog": {
+        "2.7-rc1": "- Login by fingerprint was added.",
+        "2.6": "- Voice output was removed from the API.\n\nInstallation\n\n- Run setup as root.",
+        "2.5": "- The SOAP endpoint was removed from the API.\n\nFixed\n\n- Dates are sorted.",
+        "[Unreleased]": "- Icons are blue.",
     },
     "Tide tables, revision history": {
         "Revision 2": "The tables begin in spring.",
@@ -112,6 +124,14 @@ MOON, TIMES, PORTS = "- 満月の日が色で分かります。", "- 通知の�
         "- 1.1 · Date: 4 March 2025 · Change: Limit raised to 700 euros",
         "- 2.0 · Date: 9 April 2026 · Change: Limit raised to 900 euros",
     ]),
+    ("What was removed from the API in 2.5?", ["- The SOAP endpoint was removed from the API."]),
+    ("What was removed from the Harbour Client in 1.8.0?", [CHART]),
+    ("What features were added in 1.9.0 after the beta?", [ROUTES]),
+    ("What was added from the list in the Harbour Client in 2025?", [CHART]),
+    ("潮だよりの3.0で画面から何が変わった？", ["- 広告をなくしました。"]),
+    ("7.0에서 사진부터 뭐가 바뀌었어요?", ["- 어두운 화면을 넣었습니다."]),
+    ("What changed in 2.6?", ["- Voice output was removed from the API."]),
+    ("What is new since 2.6?", ["- Login by fingerprint was added."]),
     ("What changed in the quay since August 2026?", [
         "- The crane is back in service.", "- The slipway closes at dusk."
     ]),
@@ -141,7 +161,8 @@ def test_that_there_is_no_newer_version_is_said_with_the_newest(harbour: Braid) 
 
 @pytest.mark.parametrize("question", [
     "What changed between 1.9.0 and 4.4.0?",
-    "What changed between 2.5 and 2.6?",
+    "What changed between 2.5 and 2.60?",
+    "Which drinks changed from 1.80 to 3.20 in the canteen prices?",
     "What changed in the mooring contract since 2024?",
     "What is the latest version of the mooring contract?",
     "What changed in the Harbour Client in March 2024?",
@@ -207,6 +228,14 @@ def test_the_newest_is_not_told_where_the_end_of_a_log_was_not_read(
     ("第3回 防災部会", "第3回 防災部会 議事録", None, None),
     ("Kestrel 3.4", "Kestrel 3.4", None, None),
     ("4.2 Termination", "Contract", None, None),
+    ("2.50", "Canteen prices", None, None),
+    ("12.5", "Measurements", None, None),
+    ("10.0.0.1", "Addresses of the hosts", None, None),
+    ("2.5", "Contract", None, None),
+    ("2.5 (May 2026)", "Kestrel", (2, 5), (2026, 5)),
+    ("2.0.0-beta.1", "Changelog", (2, 0, 0), ()),
+    ("[2.0-rc1] - 2026-05-02", "Changelog", (2, 0), (2026, 5, 2)),
+    ("[Unreleased]", "Changelog", None, None),
     ("제3조", "계약서", None, None),
 ])  # fmt: skip
 def test_headings_that_are_versions(
@@ -214,6 +243,51 @@ def test_headings_that_are_versions(
 ) -> None:
     found = version_of(heading, title)
     assert (found.numbers if found else None, found.day if found else None) == (numbers, day)
+
+
+HEADED = (
+    "# Log\n\n## 2.6\n\n### Editor\n\n- Search is fast.\n- Minor fixes.\n\n## 2.5-rc1\n\n- Menus are short."
+    "\n- Minor fixes.\n\n## [Unreleased]\n\n- Icons are blue.\n\n## 2.4\n\n- Fonts are big.\n\n"
+    "# License\n\nAll is reserved by the makers."
+)
+PLAIN = "Version 2.6\n\n- Search is fast.\n\nFixed\n\n- Menus are short.\n\nInstallation\n\n- Run setup as root."
+
+
+@pytest.mark.parametrize(("text", "title", "expected"), [
+    (HEADED, "Changelog", {
+        "Search is fast.": "2.6", "Minor fixes.": "", "Menus are short.": "2.5-rc1", "Icons are blue.": "",
+        "Fonts are big.": "2.4", "All is reserved by the makers.": "",
+    }),
+    (PLAIN, "Gull", {"Search is fast.": "Version 2.6", "Menus are short.": "Version 2.6", "Run setup as root.": ""}),
+])  # fmt: skip
+def test_a_text_is_of_the_one_version_whose_heading_it_is_below(
+    text: str, title: str, expected: dict[str, str]
+) -> None:
+    cited = Citation(1, passage(text, title=title), text)
+    assert {each: version_above(cited, each, each) for each in expected} == expected
+
+
+def test_a_quote_of_two_versions_is_named_by_none() -> None:
+    cited = Citation(1, passage(HEADED, title="Changelog"), HEADED)
+    assert not version_above(cited, "Search is fast.", "Search is fast. Menus are short.")
+
+
+@pytest.mark.parametrize(("title", "table", "expected"), [
+    ("Price changes", "| Drink | Price |\n|---|---|\n| Coffee | 2.50 |\n| Tea | 1.80 |", []),
+    ("Updates of prices", "| Price | Drink |\n|---|---|\n| 2.50 | Coffee |\n| 1.80 | Tea |", []),
+    ("History", "| Point | Depth |\n|---|---|\n| 1 | 12.5 m |\n| 2 | 13.25 |", []),
+    ("Hosts, changes", "| Address | Host |\n|---|---|\n| 10.0.0.1 | gull |\n| 10.0.0.2 | tern |", []),
+    ("Devices", "| Device | Version |\n|---|---|\n| Pump | 2.5 |\n| Crane | 2.6 |", []),
+    ("Rules", "| Date | Rev. | Change |\n|---|---|---|\n| 2 May 2024 | 1.0 | First |\n| 3 May 2025 | 2 | Second |",
+     [(1, 0), (2,)]),
+    ("規則", "| 版 | 内容 |\n|---|---|\n| 1.0 | 初版 |\n| 1.1 | 上限の変更 |", [(1, 0), (1, 1)]),
+    ("지침", "| 버전 | 내용 |\n|---|---|\n| 1.0 | 첫 판 |\n| v1.1 | 한도 변경 |", [(1, 0), (1, 1)]),
+])  # fmt: skip
+def test_rows_are_of_versions_where_their_column_is_named_so(
+    title: str, table: str, expected: list[tuple[int, ...]]
+) -> None:
+    told = told_of_versions(Citation(1, passage(table, title=title), table))
+    assert [version.numbers for version, _, _ in told] == expected
 
 
 def test_days_of_a_question_may_lack_their_year() -> None:
