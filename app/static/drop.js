@@ -149,6 +149,6 @@
     const button = event.target.closest("[data-to]");
     if (button && dropped) add(button.dataset.to);
   });
-  dialog?.addEventListener("close", close);
+  dialog?.addEventListener("close", () => dialog.open || close()); // it may be open again by then
   addEventListener("beforeunload", (event) => { if (sending) event.preventDefault(); });
 }

@@ -187,7 +187,7 @@ def test_a_file_is_chosen_by_a_button_in_the_language_of_the_page(
 ) -> None:
     page = open_page("admin/users/add", locale=language)
     told = page.locator(".file-field output")
-    expect(told).to_have_text({"en": "No file chosen", "ko": "선택한 파일이 없어요"}[language])
+    expect(told).to_have_text({"en": "No file chosen", "ko": "선택된 파일 없음"}[language])
     tab_to(page, page.locator("#csv-file"))
     expect(page.locator("label.button[for=csv-file]")).to_have_css("outline-style", "solid")
     with page.expect_file_chooser() as chooser:
