@@ -10,7 +10,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.worlds import WAIT_S, eventually
+from tests.worlds import eventually
+
+CONNECT_S = 10
 
 
 def flush(url: str) -> None:
@@ -66,9 +68,17 @@ class MilvusLite:
                 client.drop_collection(name)
 
     def _client(self) -> Any:
-        from pymilvus import MilvusClient
+        from pymilvus import MilvusClient, MilvusException
 
-        return MilvusClient(self.url, timeout=WAIT_S)
+        made: list[Any] = []
+
+        def connects() -> bool:  # a server that listens may not answer yet on a busy machine
+            with suppress(MilvusException):
+                made.append(MilvusClient(self.url, timeout=CONNECT_S))
+            return bool(made)
+
+        eventually(connects)
+        return made[0]
 
 
 @contextmanager

@@ -410,7 +410,7 @@ def test_documents_are_deleted_and_undo_brings_them_back(ann: FlaskClient, here:
     assert not [d for d in ledger.documents(many.id) if str(d.id) in chosen]
     told = text_of(ann, where)
     assert "3 documents deleted." in told
-    [deletion] = re.findall(r'name="c" value="(\d+)">\s*<span role="status">', told)
+    [deletion] = re.findall(r'name="c" value="(\d+)">\s*<span role="status">3 documents deleted', told)
     assert 'id="deleted-documents"' in told
     assert post_form(ann, f"{where}/documents/deleted", act="undo", c=deletion).status_code == 302
     assert here.braid.dataset(many.id).documents == 61
