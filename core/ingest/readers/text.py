@@ -59,18 +59,33 @@ _ENTRIES = tuple(
         rf"[^\W\d][^:\t]{{0,30}} {_TIME}\s*$",  # transcripts
     )
 )
-_DAY = re.compile(
-    r"[-\s]{0,40}(\d{4}(?:년 |[./-])\s?\d{1,2}(?:월 |[./-])\s?\d{1,2}일?)\.?\s?[(（]?[^\d:]{0,12}[-\s]{0,40}"
+_WHO = r"\(?[^\W\da-z_][\w.'’()+-]{0,30}"
+_HEAD = re.compile(
+    rf"(?:[^\w\s]{{0,2}}\[[^\]\n]{{1,60}}\] ({_WHO}(?: {_WHO}){{0,3}}):?|{_TIME}\s{{1,3}}([^\n]{{1,80}}):|"
+    rf"({_WHO}(?: {_WHO}){{0,3}}) {_TIME})[ \t]*\n(?=\t?\S)"
 )
-_FOLD = re.compile(r"\n[ \t]|=\n(?==[0-9A-F]{2})")
-_COMPONENT = re.compile(r"^BEGIN:(?:VEVENT|VTODO|VJOURNAL|VCARD)\s*$", re.MULTILINE | re.IGNORECASE)
-_ALARM = re.compile(r"^BEGIN:VALARM\s*\n(?:(?!END:VALARM).*\n)*+", re.MULTILINE)
-_PROPERTY = re.compile(r"(?:\w{1,20}\.)?([A-Z]{2,20})((?:;(?:\"[^\"\n]*\"|[^:\"\n])*)?):(.*)")
+"""A line with nothing but who and when, above what is said; behind a moment without brackets it ends with a colon."""
+_DAY = re.compile(
+    r"[-\s]{0,40}(\d{4}(?:년 |[./-]|年)\s?\d{1,2}(?:월 |[./-]|月)\s?\d{1,2}[일日]?\.?(?!\d)"
+    r"(?:,?\s?[(（]?(?:[월화수목금토일](?:요일)?|[月火水木金土日](?:曜日?)?|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}\.?)[)）]?)?)"
+    r"[-\s]{0,40}(.*)"
+)
+_FOLD = re.compile(r"\n[ \t]")
+_QUOTED = re.compile(r"^[^:\n]{1,200}QUOTED-PRINTABLE[^:\n]{0,200}:(?:.*=\n)++", re.MULTILINE | re.IGNORECASE)
+_FILE = re.compile(r"^BEGIN:(?:VCALENDAR|VEVENT|VTODO|VJOURNAL|VCARD)\s*$", re.MULTILINE | re.IGNORECASE)
+_COMPONENT = re.compile(r"^(BEGIN|END):(?:VEVENT|VTODO|VJOURNAL|VCARD)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_ASIDE = re.compile(
+    r"^BEGIN:(VALARM|VTIMEZONE|VFREEBUSY)[ \t]*\n(?:(?!(?:BEGIN|END):V).*\n)*+END:\1[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_PROPERTY = re.compile(r"(?:\w{1,20}\.)?([A-Z]{1,20})((?:;(?:\"[^\"\n]*\"|[^:\"\n])*)?):(.*)", re.IGNORECASE)
 _MOMENT = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
 _NAMES = {
-    **{"DTSTART": "Start", "DTEND": "End", "RRULE": "Repeats", "FN": "Name", "TEL": "Phone", "ADR": "Address"},
+    **{"DTSTART": "Start", "DTEND": "End", "RRULE": "Repeats", "TEL": "Phone", "ADR": "Address"},
+    **{"FN": "Name", "N": "Name"},
     **{name: name.capitalize() for name in ("SUMMARY", "LOCATION", "DESCRIPTION", "ORGANIZER", "ATTENDEE", "DUE")},
     **{name: name.capitalize() for name in ("STATUS", "CATEGORIES", "ORG", "TITLE", "EMAIL", "NOTE", "BDAY", "URL")},
+    **{name: name.capitalize() for name in ("DURATION", "COMMENT", "CONTACT", "RESOURCES", "ROLE", "NICKNAME")},
 }
 """The properties that people read, and what they are called."""
 _MIN_ENTRIES, _MOST_LINES, _MOST_NAMED = 3, 8, 0.8
@@ -86,7 +101,7 @@ def read(file: SourceFile) -> ParsedDocument:
         headings = list(_underlined(lines) if suffix == ".rst" else _marked(lines, _HEADING[suffix]))
         title = _bare(found[1]) if found else headings[0][3] if headings else ""
         return ParsedDocument(title, file.file_type, tuple(sections_of(lines, 0, headings, HeadingStack())))
-    sections = _components(text) if suffix in (".ics", ".vcf") else _entries(text)
+    sections = _components(text) if suffix in (".ics", ".vcf") and _FILE.search(text) else _entries(text)
     return ParsedDocument(file.stem, file.file_type, tuple(sections))
 
 
@@ -128,29 +143,41 @@ def _entries(text: str) -> Iterator[Section]:
     the whole text as one section where it is neither.
     """
     lines = text.split("\n")
-    starts = max(([at for at, line in enumerate(lines) if each.match(line)] for each in _ENTRIES), key=len)
+    of_form = [[at for at, line in enumerate(lines) if each.match(line)] for each in _ENTRIES]
+    starts = max(of_form, key=len)
     if len(starts) < _MIN_ENTRIES or sum(map(bool, map(str.strip, lines))) > _MOST_LINES * len(starts):
         yield Section(text, line=1)
         return
-    days = {at: found[1] for at, line in enumerate(lines) if (found := _DAY.fullmatch(line))}
-    cuts = sorted({0, *starts, *days})
-    whole = {start: "\n".join(lines[start:end]).strip("\n") for start, end in pairwise([*cuts, len(lines)])}
-    is_name = sum("\n" in whole[start] for start in starts) >= _MOST_NAMED * len(starts)
-    day, heads = "", set(starts)
-    for start, end in pairwise([*cuts, len(lines)]):
-        day = days.get(start, day)
-        said = "" if start in days and end == start + 1 else whole[start].rstrip()
-        if is_name and start in heads:  # a line with who and when, above what is said
+    has_date, heads = starts is of_form[0], set(starts)
+    days = {at: each for at, line in enumerate(lines) if at not in heads and (each := _DAY.fullmatch(line))}
+    cuts = [*sorted({0, *starts, *days}), len(lines)]
+    whole = {start: "\n".join(lines[start:end]).strip("\n").rstrip() for start, end in pairwise(cuts)}
+    named = {
+        start: one_line("".join(filter(None, each.groups()))) for start in starts if (each := _HEAD.match(whole[start]))
+    }
+    if len(named) < _MOST_NAMED * len(starts) or 2 * len(set(named.values())) > len(named) + 1:
+        named = {}  # names come again; the first words of paragraphs do not
+    day = ""
+    for start, end in pairwise(cuts):
+        if each := days.get(start):  # another line that begins with a date ends the day before it
+            day = "" if has_date or each[2] else each[1]
+        said = "" if each and day and end == start + 1 and end in heads else whole[start]
+        if start in named:
             said = re.sub(r":?[ \t]*\n[ \t]*", ": ", said, count=1)
         yield Section(said, day, None, start + 1, end, "record")
 
 
 def _components(text: str) -> Iterator[Section]:
     """Yield the events of a calendar, or the contacts of an address book, each with its properties by name."""
-    for part in _COMPONENT.split(_ALARM.sub("", _FOLD.sub("", text)))[1:]:
-        found = (_PROPERTY.fullmatch(line.rstrip()) for line in part.split("\n"))
-        said = [(_NAMES[each[1]], _value(*each.groups())) for each in found if each and each[1] in _NAMES]
-        yield Section("\n".join(f"{name}: {value}" for name, value in said if value), kind="record")
+    text = _FOLD.sub("", _QUOTED.sub(lambda each: each[0].replace("=\n", ""), text))
+    parts = _COMPONENT.split(_ASIDE.sub("", text))
+    for mark, part in zip(parts[1::2], parts[2::2], strict=True):
+        found = [each for line in part.split("\n") if (each := _PROPERTY.fullmatch(line.rstrip()))]
+        said = [(each[1].upper(), _value(each[1].upper(), each[2], each[3])) for each in found]
+        left_out = "N" if any(name == "FN" and value for name, value in said) else ""
+        shown = [f"{_NAMES[name]}: {value}" for name, value in said if value and name in _NAMES and name != left_out]
+        if mark.upper() == "BEGIN":
+            yield Section("\n".join(shown), kind="record")
 
 
 def _value(name: str, parameters: str, value: str) -> str:
@@ -159,9 +186,12 @@ def _value(name: str, parameters: str, value: str) -> str:
         value = decode(quopri.decodestring(value.encode("utf-8", "replace")))
     if name not in ("RRULE", "URL"):
         parts = re.split(r"(?<!\\);", value)
-        value = ", ".join(filter(None, parts)) if name in ("ADR", "ORG") else value
+        value = ", ".join(filter(None, parts)) if name in ("ADR", "ORG", "N") else value
         value = re.sub(r"\\([\\;,nN])", lambda sign: sign[1] if sign[1] not in "nN" else " ", value)
-    named = dict(each.partition("=")[::2] for each in parameters.split(";"))
+    named = dict(
+        each.partition("=")[::2]
+        for each in re.sub(r"(?i);(CN|TZID)=", lambda sign: sign[0].upper(), parameters).split(";")
+    )
     if (moment := _MOMENT.fullmatch(value)) and moment[4]:
         zone = "UTC" if moment[6] else named.get("TZID", "")
         return " ".join(filter(None, ("-".join(moment.groups()[:3]), f"{moment[4]}:{moment[5]}", zone)))

@@ -47,10 +47,10 @@ CHATS = [
     (
         "[회장] [오전 9:12] 산행은 4월 5일",
         "[총무] [오전 9:15] 회비는 3만원이고",
-        "2025년 3월 8일",
-        "--------------- {} 토요일 ---------------",
+        "2025년 3월 8일 토요일",
+        "--------------- {} ---------------",
     ),
-    ("18:02\t佐竹\t4時半に港集合", '18:05\tみさき\t"了解です！', "2025/03/29", "{}(土)"),
+    ("18:02\t佐竹\t4時半に港集合", '18:05\tみさき\t"了解です！', "2025/03/29(土)", "{}"),
     ("12/04/2025, 08:15 - Rosa: Water is on", "12/04/2025, 08:20 - +49 151: Who has the key?", "", ""),
     ("[12/04/2025, 08:15:11] Rosa: Water is on", "[12/04/2025, 08:20:02] Deniz: Who has the key?", "", ""),
     ("2025년 3월 8일 오전 9:12, 회장 : 산행은 4월 5일", "2025년 3월 8일 오전 9:15, 총무 : 회비는", "", ""),
@@ -83,6 +83,42 @@ def test_a_name_above_what_is_said_is_in_one_line_with_it() -> None:
     ]
     zoom = "09:01:23\t From Ann to Everyone:\n\tThe crane costs 84,000\n" * 3
     assert read("zoom.txt", zoom).sections[0].text == "09:01:23\t From Ann to Everyone: The crane costs 84,000"
+
+
+TIMED = {
+    "minutes": "Minutes\n10:15 The chair opened the meeting and\nthanked everyone who had come.\n"
+    "10:20 The budget was put to a\nvote and passed.\n10:45 The next meeting is on the\nfourth of May.",
+    "verses": "3:16 For God so loved the world, that he\ngave his only begotten Son\n"
+    "3:17 For God sent not his Son into the\nworld to condemn\n3:18 He that believeth on him is not\ncondemned",
+    "log": "".join(f"2026-01-01 10:00:0{at} ERROR Foo failed\n  at a.b\n" for at in range(4)),
+    "bracketed log": "".join(f"[2026-01-01 10:00:0{at}] ERROR Foo failed\n  at a.b\n" for at in range(4)),
+    "agenda": "10:00 Opening\n\nThe chair speaks.\n\n11:00 Lunch\n\nSoup.\n\n12:00 End\n\nGoodbye.",
+    "times at the end": "Ferry leaves at 10:00\nfrom Leith\nFerry leaves at 12:00\nfrom Ayr\n"
+    "Ferry leaves at 14:00\nfrom Oban",
+    "trip": "2026-03-05 Leith visit\n9:00 Ferry from Hull\n10:00 Harbour\n2026-03-06 Busan\n9:00 Museum\n11:00 Home",
+    "days": "2026-03-05 Fire drill\n2026-03-05 10:00 bell\n2026-03-05 10:05 out\n2026-03-05 10:09 back\n"
+    "2026-03-06 no school\n2026-03-07 (Sat)\n2026-03-07 10:00 end",
+}
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_a_text_whose_lines_begin_with_a_time_says_what_the_file_says(name: str) -> None:
+    sections = read("a.txt", TIMED[name]).sections
+    lines = TIMED[name].split("\n")
+    assert {each.heading_path for each in sections} == {""}
+    assert [line for each in sections for line in each.text.split("\n") if line] == [line for line in lines if line]
+    assert [each.text.split("\n")[0] for each in sections] == [lines[each.line - 1] for each in sections if each.line]
+
+
+def test_a_line_that_begins_with_another_date_ends_the_day_above_it() -> None:
+    text = "2026-03-05 (Thu)\n9:00 Ferry\n10:00 Harbour\n2026-03-06 Trip to Busan\n9:00 Museum\n2026-03-07 Saturday\n"
+    assert [(each.heading_path, each.text) for each in read("a.txt", text).sections] == [
+        ("2026-03-05 (Thu)", "9:00 Ferry"),
+        ("2026-03-05 (Thu)", "10:00 Harbour"),
+        ("", "2026-03-06 Trip to Busan"),
+        ("", "9:00 Museum"),
+        ("2026-03-07 Saturday", "2026-03-07 Saturday"),
+    ]
 
 
 def test_a_letter_with_times_in_it_is_one_text() -> None:
@@ -124,3 +160,32 @@ def test_a_contact_is_a_record() -> None:
 def test_a_calendar_without_events_has_no_text() -> None:
     with pytest.raises(UnreadableDocumentError, match="no text in it"):
         read("a.ics", "BEGIN:VCALENDAR\nEND:VCALENDAR\n")
+
+
+COMPONENTS = [
+    (
+        "BEGIN:VCARD\nVERSION:2.1\nN:Kim;Minji;;;\nFN:\nNOTE;ENCODING=QUOTED-PRINTABLE:=EC=95=88=\n=EB=85=95 and =\n"
+        "the gate.\nROLE:Engineer\nNICKNAME:Min\nEND:VCARD\n",
+        ["Name: Kim, Minji\nNote: 안녕 and the gate.\nRole: Engineer\nNickname: Min"],
+    ),
+    (
+        "BEGIN:VEVENT\nSUMMARY:Launch\nDTSTART:20260305T090000\nDURATION:PT2H\nCOMMENT:Bring the key\nEND:VEVENT\n"
+        "BEGIN:VTIMEZONE\nBEGIN:STANDARD\nDTSTART:19701025T030000\nRRULE:FREQ=YEARLY\nEND:STANDARD\nEND:VTIMEZONE\n",
+        ["Summary: Launch\nStart: 2026-03-05 09:00\nDuration: PT2H\nComment: Bring the key"],
+    ),
+    (
+        "BEGIN:VEVENT\nSUMMARY:Launch\nBEGIN:VALARM\nTRIGGER:-PT5M\nLOCATION:Leith\nEND:VEVENT\n"
+        "BEGIN:VEVENT\nSUMMARY:Second\nEND:VEVENT\n",
+        ["Summary: Launch\nLocation: Leith", "Summary: Second"],
+    ),
+    (
+        "begin:vevent\nsummary:Launch\ndtstart;tzid=Asia/Tokyo:20260305T090000\nend:vevent\n",
+        ["Summary: Launch\nStart: 2026-03-05 09:00 Asia/Tokyo"],
+    ),
+    ("Notes of the harbour\nThe lift is out.\n", ["Notes of the harbour\nThe lift is out.\n"]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), COMPONENTS)
+def test_nothing_of_an_event_or_a_contact_is_lost_and_nothing_is_of_another(text: str, expected: list[str]) -> None:
+    assert [each.text for each in read("a.ics", text).sections] == expected
