@@ -929,7 +929,13 @@ for (const [kind, act] of [["mouseover", showPreview], ["focusin", showPreview],
 }
 preview.addEventListener("mouseenter", () => clearTimeout(leaving));
 preview.addEventListener("mouseleave", leavePreview);
-addEventListener("scroll", hidePreview, { passive: true });
+// A citation that comes into view because it gets the focus keeps its card.
+addEventListener("scroll", () => {
+  const link = log.querySelector("a.cite:focus-visible");
+  const at = link?.getBoundingClientRect();
+  if (!preview.hidden && at && at.bottom > 0 && at.top < innerHeight) showPreview(link);
+  else hidePreview();
+}, { passive: true });
 
 // ---- start
 

@@ -53,6 +53,8 @@ def test_pick_a_dataset_ask_ask_again_and_read_a_source(open_page: Callable[...,
     go_to(page, "#text")
     go_to(page, ".prose a.cite", "Shift+Tab")
     expect(page.locator("#preview")).to_be_visible()
+    page.evaluate("dispatchEvent(new Event('scroll'))")  # as where the focus brings the citation into view
+    assert page.locator("#preview").is_visible()
     page.keyboard.press("Enter")
     expect(page.locator("#cited").first).to_be_visible()
     page.keyboard.press("Escape")
