@@ -128,6 +128,15 @@ def test_filters_stay_in_the_form_and_are_named_when_nothing_is_found(client: Fl
     assert "Remove filters." in page
 
 
+def test_more_datasets_are_advised_only_where_there_are_more(client: FlaskClient) -> None:
+    asked = {"q": "zxqvkk", "mode": "keyword"}
+    some = client.get("/search", query_string={**asked, "d": [NOTES]}).text
+    everything = client.get("/search", query_string={**asked, "d": "all"}).text
+    assert "Select more datasets." in some
+    assert "Use different or fewer words." in everything
+    assert "Select more datasets." not in everything
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
