@@ -222,10 +222,10 @@ def test_what_is_still_being_read_is_said_above_the_question_as_long_as_it_is_so
     site: Site, open_anonymous: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(JobStore, "claim", lambda *_, **__: None)  # nobody takes the job
-    reader, jobs = add_user(site.app, "reader"), site_of(site.app).background.store
+    reader, jobs = add_user(site.app, "waiting reader"), site_of(site.app).background.store
     first, second = (site.braid.ledger.add_dataset(reader.id, name).id for name in ("First", "Second"))
     [job] = jobs.add(reader.id, [NewJob("upload", "new.pdf", second)])
-    page = open_anonymous("chat", cookies=[site.cookie("reader")])
+    page = open_anonymous("chat", cookies=[site.cookie("waiting reader")])
     line = page.locator("#composer #status")
     expect(line).to_have_text("1 file is still being read and cannot be found yet.")
     expect(line).to_be_visible()
