@@ -40,7 +40,7 @@ _COMMENT = {
     ".adoc": re.compile(r"^//(?!/).*|^////[ \t]*\n(?:(?!////).*\n)*+////[ \t]*$", re.MULTILINE),
     ".org": re.compile(r"^[ \t]*# .*", re.MULTILINE),
     ".tex": re.compile(r"(?<!\\)%.*"),
-    ".rst": re.compile(r"^\.\. (?![\[_|]|[\w:-]{1,60}::).*", re.MULTILINE),
+    ".rst": re.compile(r"^\.\. (?![\[_|]|[\w:-]{1,60}::).*(?:\n[ \t]++\S.*)*+", re.MULTILINE),
 }
 _BLOCK = re.compile(
     r"-{4,}|\.{4,}|`{3}|\s*#\+(?:BEGIN|END)_.*|\\(?:begin|end)\{(?:verbatim|lstlisting|minted)\}.*", re.IGNORECASE

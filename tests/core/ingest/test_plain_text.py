@@ -19,7 +19,7 @@ MARKED = {
     "#+END_SRC\n# secret\n* Faults\nE7 is no water. // kept\n",
     "rst": "=====\nPumps\n=====\n\nSafety\n------\nNever run dry.\n\nOil\n~~~\nUse 46.\n\n* code\n\n"
     "====  ====\na     b\n====  ====\n\n"
-    ".. secret\n\nFaults\n------\nE7 is no water. // kept\n",
+    ".. secret\n   a secret line more\n\nFaults\n------\nE7 is no water. // kept\n",
     "tex": "\\title{Pumps}\n\\section{Safety}\\label{s}\nNever run dry. % secret\n\\subsection*{Oil}\n"
     "Use 46. 5\\% more\n* code\n"
     "\\section[f]{Faults}\nE7 is no water. // kept\n",
