@@ -8,6 +8,7 @@
   const status = dialog?.querySelector("[role=status]");
   const composer = document.getElementById("composer");
   const zone = document.getElementById("upload") && document.getElementById("drop"); // of the dataset that is shown
+  const started = new Promise((resolve) => addEventListener("DOMContentLoaded", resolve)); // the scripts after this one, too
   let dropped = null; // a promise of [file, path] pairs, from the drop until it is known where to
   let sending = false;
   let listed = false;
@@ -83,7 +84,7 @@
   }
 
   async function add(to) {
-    const files = await dropped;
+    const [files] = await Promise.all([dropped, started]);
     dropped = null;
     if (to !== "conversation" && to !== "here") return send(files, to);
     close();

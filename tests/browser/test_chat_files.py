@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
-from tests.browser.conftest import Site, overflow
+from tests.browser.conftest import Site, before_the_script, overflow
 from tests.browser.test_accessibility import violations
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, make_app, site_of, visited
@@ -161,3 +161,23 @@ def test_from_any_page_a_file_goes_to_the_dataset_that_is_chosen(
     page.evaluate(DROP, ["third.txt", TEXT, "drop", ""])
     dataset.click()
     expect(page.locator("table.documents")).to_contain_text("third.txt")
+
+
+@pytest.mark.parametrize(("path", "script", "to", "shown"), [
+    ("datasets/{dataset}", "uploads", "#drop p", "table.documents"),
+    ("chat", "chat_files", "", "#files li.ready"),
+])
+def test_a_file_dropped_before_the_page_has_its_scripts_is_not_lost(
+    open_anonymous: Callable[..., Page], ana: dict[str, str], site: Site, path: str, script: str, to: str, shown: str
+) -> None:
+    page = open_anonymous("settings", cookies=[ana])
+    dataset = page.request.get(f"{site.url}palette.json?to=add").json()["groups"][0]["entries"][0]["href"]
+    with before_the_script(page, script):
+        page.goto(site.url + path.format(dataset=dataset.rsplit("/", 1)[1]), wait_until="commit")
+        page.locator(to or "main").first.wait_for(state="attached")
+        while not page.locator("#drop.over, #drop-to[open]").count():  # until drop.js runs
+            page.evaluate(DROP, ["early.txt", TEXT, "dragenter", to])
+        page.evaluate(DROP, ["early.txt", TEXT, "drop", to])
+        if not to:
+            page.locator("#drop-to [data-to=conversation]").click()
+    expect(page.locator(shown)).to_contain_text("early.txt")
