@@ -69,7 +69,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     "topic": {
         "en": "What should I know about %(what)s?",
         "ja": "%(what)sについて教えてください",
-        "ko": "%(what)s이(가) 궁금해요",
+        "ko": "%(what)s은(는) 무엇인가요?",
     },
     "topic, again": {
         "en": "What do I need to know about %(what)s?",
@@ -79,7 +79,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     "title": {
         "en": "What is “%(what)s” about?",
         "ja": "「%(what)s」はどんな内容ですか？",
-        "ko": "“%(what)s”은(는) 어떤 내용인가요?",
+        "ko": "“%(what)s” 문서는 어떤 내용인가요?",
     },
 }
 """Questions by kind, in the language of what is asked about; of names in Latin letters in the page's."""

@@ -134,7 +134,7 @@ def test_questions_are_in_the_language_of_their_section_and_without_numbers(
         library.ledger.put_document(1, DocumentInput(source, title, source[-4:].strip("."), (chunk,)))
     assert library.indexer.wait(WAIT_S)
     asked = offered(client.get("/chat").text)
-    assert "대화 상자 위치가 궁금해요" in asked
+    assert "대화 상자 위치는 무엇인가요?" in asked
     assert "点検の間隔について教えてください" in asked
 
 

@@ -63,7 +63,7 @@ def test_the_guide_is_asked_about_until_there_is_something_of_ones_own(by_hand: 
     put(by_hand, mine, "Travel rules", ("Daily allowance", "Who travels for a day gets a daily allowance of 30 EUR."))
     assert asked(by_hand)[0] == "What should I know about daily allowance?"
     assert asked(by_hand, "ja")[0] == "「Travel rules」はどんな内容ですか？", "not by its English heading"
-    assert asked(by_hand, "ko")[0] == "“Travel rules”는 어떤 내용인가요?"
+    assert asked(by_hand, "ko")[0] == "“Travel rules” 문서는 어떤 내용인가요?"
 
 
 def test_shared_documents_are_asked_about_when_there_are_no_personal_ones(by_hand: ByHand, mine: int) -> None:
