@@ -5,6 +5,7 @@ sent.
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -105,7 +106,6 @@ class ModelServer:
 def model_server(reply: Reply | str = "", *, ports: Sequence[int] = (0,)) -> Iterator[ModelServer]:
     """Serve on the first of these ports that is free until the block ends; 0 is any."""
     http = _listen(ports)
-    http.daemon_threads = True
     answer: Reply = (lambda _: reply) if isinstance(reply, str) else reply
     server = ModelServer(f"http://127.0.0.1:{http.server_port}/v1", answer)
     http.model_server = server  # type: ignore[attr-defined]
@@ -120,10 +120,34 @@ def model_server(reply: Reply | str = "", *, ports: Sequence[int] = (0,)) -> Ite
         thread.join()
 
 
-def _listen(ports: Sequence[int]) -> ThreadingHTTPServer:
+class _Server(ThreadingHTTPServer):
+    """Ends the connections that clients keep with itself: the next one on the port is not this one."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        self._open: set[socket.socket] = set()
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        super().server_close()
+        for kept in list(self._open):
+            with suppress(OSError):  # the client was faster
+                kept.shutdown(socket.SHUT_RDWR)
+
+
+def _listen(ports: Sequence[int]) -> _Server:
     for port in ports:
         with suppress(OSError):
-            return ThreadingHTTPServer(("127.0.0.1", port), _Handler)
+            return _Server(port)
     raise AssertionError(f"none of the ports {ports} is free")
 
 
