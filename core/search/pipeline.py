@@ -98,7 +98,7 @@ class Search(SearchTools):
             return ""  # an index that did not answer may have them
         with self.trace.stage("read"):
             spelling = Spelling(self.context, self.scope)
-            return spelling.suggest(self.query.text, self.trace.unknown_tokens, [hit.passage.text for hit in hits])
+            return spelling.suggest(self.query.text, self.trace.unknown_tokens, (hit.passage.text for hit in hits))
 
     def place(self) -> AbstractContextManager[bool]:
         """Hold a place to compute, in the caller's turn; see `braid.core.admission.Places.hold`."""

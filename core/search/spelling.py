@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from rapidfuzz import process
@@ -28,12 +29,14 @@ MAX_WORDS = 4
 """Unknown words of a query that are looked at; a text of more is no query with a slip in it."""
 MAX_PASSAGES = 60
 """Passages that are read for words that begin alike, of all words and collections together."""
+MAX_FOUND = 20
+"""Passages that were found whose words are looked at first."""
 MAX_WORD_CHARS = 40
 LEAST_SIGNS = 5
 """Shortest word that is compared, in letters, kana or jamo: shorter ones are near to too many."""
 LEAST_SYLLABLES = 3
 """Shortest word of Hangul: of two syllables, another letter makes another word (가상, 가장)."""
-SIGNS_PER_SLIP = 4
+SIGNS_PER_SLIP, MOST_SLIPS = 4, 2
 """A word may differ by one sign from this length on, by two from twice this length on."""
 LEAST_REPLACED = 8
 """Shortest word of Latin letters in which one may stand for another: in a shorter one that mostly makes another word
@@ -66,16 +69,17 @@ class Spelling:
     def suggest(self, text: str, unknown: Collection[str], texts: Iterable[str]) -> str:
         """Return the text with near words in place of those that no passage has; empty where there is nothing to say.
 
-        ``unknown`` are tokens that no passage of the scope has, ``texts`` those of the passages that were found. Only
-        words of passages that the scope may read are suggested, and none for codes, addresses and numbers. Where
-        most of the unknown Latin words are near to none, the text is about something else, and what is near is chance.
+        ``unknown`` are tokens that no passage of the scope has, ``texts`` those of passages that were found, best
+        first. Only words of passages that the scope may read are suggested, and none for codes, addresses and numbers.
+        Where most of the unknown Latin words are near to none, the text is about something else, and what is near is
+        chance.
         """
         words = list(unknown_words(text, unknown, self.context.analyzer))
         if not 0 < len(words) <= MAX_WORDS:
             return ""
-        known = Counter(word for each in texts for word in words_of(each))
+        known = words_of(islice(texts, MAX_FOUND))
         if unread := [word[0] for word in words if not nearest(word[0], known)]:
-            known.update(word for each in self._texts_with_words_like(unread) for word in words_of(each))
+            known.update(words_of(self._texts_with_words_like(unread)))
         meant = [(word, best) for word in words if (best := nearest(word[0], known))]
         if len(words) - len(meant) > len(meant) and script_of(words[0][0][0]) == LATIN:
             return ""
@@ -124,11 +128,17 @@ def unknown_words(text: str, unknown: Collection[str], analyzer: Analyzer) -> It
             yield word
 
 
-def words_of(text: str) -> Iterator[str]:
-    """Yield the words of a text that others may be slips of."""
-    for word in _WORD.findall(text):
+def words_of(texts: Iterable[str]) -> Counter[str]:
+    """Count the words of texts that others may be slips of."""
+    counts: Counter[str] = Counter()
+    for word, count in Counter(chain.from_iterable(map(_WORD.findall, texts))).items():
         if len(word) <= MAX_WORD_CHARS:
-            yield word if script_of(word[0]) != LATIN else word.lower()
+            counts[word.lower() if _is_latin(word) else word] += count
+    return counts
+
+
+def _is_latin(word: str) -> bool:
+    return word.isascii() or script_of(word[0]) == LATIN
 
 
 def nearest(word: str, known: Counter[str]) -> str:
@@ -139,14 +149,19 @@ def nearest(word: str, known: Counter[str]) -> str:
     signs = _signs(stem)
     counts: Counter[str] = Counter()
     written: dict[str, str] = {}
+    script = script_of(word[0])
     for each, count in known.items():
-        if script_of(each[0]) == script_of(word[0]):
+        if script == LATIN:
+            may_be = abs(len(each) - len(stem)) <= MOST_SLIPS and _is_latin(each)
+        else:
+            may_be = script_of(each[0]) == script
+        if may_be:
             bare = without_particle(each)
             counts[_signs(bare)] += count
             written.setdefault(_signs(bare), bare)
     if signs in written:  # a passage has it after all
         return ""
-    slips = min(2, len(signs) // SIGNS_PER_SLIP)
+    slips = min(MOST_SLIPS, len(signs) // SIGNS_PER_SLIP)
     found = process.extract(signs, list(written), scorer=OSA.distance, score_cutoff=slips, limit=20)
     near = (each for each in found if _may_be_meant(stem, written[each[0]], is_bare=stem == word))
     best = min(near, key=lambda each: (each[1], -counts[each[0]], each[0]), default=None)

@@ -148,6 +148,7 @@ def test_from_any_page_a_file_goes_to_the_dataset_that_is_chosen(
     expect(status).to_have_text("1 of 1 file uploaded Show the documents")
     status.get_by_role("link").click()
     expect(page.locator("table.documents")).to_contain_text("valve.txt")
+    page.wait_for_load_state()
     page.evaluate(DROP, ["second.txt", TEXT, "dragenter", "#drop p"])  # the page has a place of its own for files
     expect(page.locator("#drop")).to_have_class("drop over")
     expect(page.locator("#drop-to")).to_be_hidden()
@@ -163,10 +164,13 @@ def test_from_any_page_a_file_goes_to_the_dataset_that_is_chosen(
     expect(page.locator("table.documents")).to_contain_text("third.txt")
 
 
-@pytest.mark.parametrize(("path", "script", "to", "shown"), [
-    ("datasets/{dataset}", "uploads", "#drop p", "table.documents"),
-    ("chat", "chat_files", "", "#files li.ready"),
-])
+@pytest.mark.parametrize(
+    ("path", "script", "to", "shown"),
+    [
+        ("datasets/{dataset}", "uploads", "#drop p", "table.documents"),
+        ("chat", "chat_files", "", "#files li.ready"),
+    ],
+)
 def test_a_file_dropped_before_the_page_has_its_scripts_is_not_lost(
     open_anonymous: Callable[..., Page], ana: dict[str, str], site: Site, path: str, script: str, to: str, shown: str
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -259,7 +258,7 @@ def _having(asked: Asked, citations: Sequence[Citation], analyzer: Analyzer) -> 
 
 def _as_meant(asked: Asked, citations: Sequence[Citation], analyzer: Analyzer) -> tuple[Asked, dict[int, list[str]]]:
     """Return the question with words of the citations instead of its rarest ones, where these are slips of those."""
-    known = Counter(word for each in citations for word in words_of(each.text))
+    known = words_of(each.text for each in citations)
     meant = {word: nearest(word, known) for word in asked.rarest if word.isalpha()}
     terms = {word: frozenset(analyzer.tokens(other)) for word, other in meant.items() if other}
     most = max(asked.weights.values(), default=1.0)

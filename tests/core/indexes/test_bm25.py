@@ -523,3 +523,34 @@ def _name(thread: str) -> str:
     with suppress(ProcessLookupError, FileNotFoundError):  # it has just ended
         return Path("/proc/self/task", thread, "comm").read_text()
     return ""
+
+
+@pytest.mark.parametrize("beginning", ["calib", "kalib", "cailb", "callib", "clib", "cxalib", "calixb", "çalib"])
+def test_a_beginning_that_is_one_letter_away_is_found(index: Bm25Index, beginning: str) -> None:
+    index.apply(WHERE, [chunk("near", "calibration"), chunk("other", "colour"), chunk("later", "recalibrate")], [])
+    assert index.beginning_like(WHERE, beginning, 10, dataset_ids=[1]) == ["near"]
+    assert index.beginning_like(WHERE, beginning, 10, dataset_ids=[2]) == []
+
+
+@pytest.mark.parametrize(
+    ("beginning", "is_near"),
+    [
+        ("calbi", True),
+        ("cal.b", True),
+        ("(calib", True),
+        ("kalip", False),
+        ("cl.b", False),
+        (".*", False),
+        ("[a-z]|", False),
+    ],
+)
+def test_no_sign_stands_for_others(index: Bm25Index, beginning: str, is_near: bool) -> None:
+    index.apply(WHERE, [chunk("near", "calibration")], [])
+    assert index.beginning_like(WHERE, beginning, 10, dataset_ids=[1]) == ["near"] * is_near
+
+
+@pytest.mark.parametrize("length", [12, 13, 40])
+def test_of_a_long_beginning_the_first_letters_are_compared(index: Bm25Index, length: int) -> None:
+    word = "internationalisierungsbestrebungenvorhaben"
+    index.apply(WHERE, [chunk("long", word)], [])
+    assert index.beginning_like(WHERE, f"intrenational{word[13:]}"[:length], 10, dataset_ids=[1]) == ["long"]
