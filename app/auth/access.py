@@ -172,7 +172,7 @@ def _require_right(stated: Rule, found: Identity) -> None:
     if found.by_token and not set(FOR_PROGRAMS).intersection(blueprints_here()):
         raise Forbidden("API tokens are for the API, /metrics and MCP; pages are opened by signing in")
     if stated.who == "admin" and not found.account.is_admin:
-        raise Forbidden("only administrators may do this")
+        raise Forbidden(Reason("only administrators may do this"))
     take_share(request.environ, found.account.id)
     if (needed := stated.permission_for(request.method)) not in found.permissions:
         raise LacksScope(needed)

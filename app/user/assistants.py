@@ -113,7 +113,7 @@ def own_assistant(assistant_id: int) -> Assistant:
     """Return an assistant of the user. Raises NotFoundError, and Forbidden for one that somebody else shares."""
     found = assistant_of(assistant_id)
     if found.owner:
-        raise Forbidden(f"only its owner, {found.owner}, may do this with the assistant")
+        raise Forbidden(Reason("only its owner, %(name)s, may do this with the assistant", name=found.owner))
     return found.assistant
 
 
@@ -121,7 +121,7 @@ def editable_assistant(assistant_id: int) -> UsableAssistant:
     """Return an assistant that the user may change. Raises NotFoundError, and Forbidden for one only to be used."""
     found = assistant_of(assistant_id)
     if not found.may_edit:
-        raise Forbidden(f"{found.owner} lets you use this assistant, but not change it")
+        raise Forbidden(Reason("%(name)s lets you use this assistant, but not change it", name=found.owner))
     return found
 
 

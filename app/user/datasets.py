@@ -114,18 +114,19 @@ class UserDatasets:
             return self.first()
         found = self.get(dataset_id)
         if not self.may_write(found):
-            who = f"{found.owner} lets you read this dataset, but not change it" if found.owner else ""
-            raise Forbidden(who or "only administrators and its editors may change a shared dataset")
+            if found.owner:
+                raise Forbidden(Reason("%(name)s lets you read this dataset, but not change it", name=found.owner))
+            raise Forbidden(Reason("only administrators and its editors may change a shared dataset"))
         return found
 
     def personal(self, dataset_id: int) -> Dataset:
         """Return a personal dataset of the user. Raises NotFoundError, and Forbidden for one that others share."""
         found = self.get(dataset_id)
         if found.owner:
-            raise Forbidden(f"only its owner, {found.owner}, may do this with the dataset")
+            raise Forbidden(Reason("only its owner, %(name)s, may do this with the dataset", name=found.owner))
         if found.shared:
             raise Forbidden(
-                "this is a shared dataset; administrators manage it on their pages or under /shared-databases"
+                Reason("this is a shared dataset; administrators manage it on their pages or under /shared-databases")
             )
         return found
 

@@ -191,6 +191,8 @@ DETAILS: Mapping[str, str] = (
         "%(count)s expired_tokens": N_("%(count)s expired API tokens"),
         "allowed_groups: %(old)s → %(new)s": N_("groups: %(old)s → %(new)s"),
         "collection_name: %(old)s → %(new)s": N_("collection: %(old)s → %(new)s"),
+        "enabled: True → False": N_("turned off"),
+        "enabled: False → True": N_("turned on"),
         "all": N_("everything"),
         "settings": N_("as in the settings"),
         "open": N_("open"),

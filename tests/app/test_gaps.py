@@ -39,7 +39,7 @@ TOLD = {
     "half.pdf": {
         "en": "2 of 4 pages have no text (2, 4), so nothing on them is found. They may be scanned.",
         "ja": "4 ページのうち 2 ページ（2, 4）にはテキストがなく",
-        "ko": "4페이지 중 2페이지(2, 4)에 텍스트가 없어서",
+        "ko": "4페이지 중 2개 페이지(2, 4)에 텍스트가 없어서",
     },
     "one.pdf": {"en": "1 of 3 pages has no text (2), so nothing on it is found."},
     "long.pdf": {"en": "12 of 13 pages have no text (2, 3, 4, 5, 6, 7, 8, 9, 10, 11…)"},
@@ -110,7 +110,7 @@ def test_the_api_says_what_was_not_read_and_lists_such_documents(app: Flask) -> 
     [
         ("en", "half: 2 of 4 pages have no text (2, 4), so nothing on them is found"),
         ("ja", "half：4 ページのうち 2 ページ（2, 4）にはテキストがなく"),
-        ("ko", "half: 4페이지 중 2페이지(2, 4)에 텍스트가 없어서"),
+        ("ko", "half: 전체 4페이지 중 2개 페이지(2, 4)에 텍스트가 없어서"),
     ],
 )
 def test_an_answer_that_cites_such_a_document_says_so(

@@ -99,9 +99,13 @@ def jobs() -> str:
     """Show everybody's jobs, the newest first."""
     given, page, of_user = request.args.get("state", ""), page_number(), request.args.get("user", "")
     if given and given not in get_args(JobState):
-        raise InvalidInputError(
-            f"state is {given[:20]!r}; choose one of {', '.join(get_args(JobState))}", field="state"
+        why = Reason(
+            "%(field)s is %(given)s; choose one of %(choices)s",
+            field="state",
+            given=repr(given[:20]),
+            choices=", ".join(get_args(JobState)),
         )
+        raise InvalidInputError(why, field="state")
     of_one = request.args.get("user", 0, type=int) if of_user else None
     if of_one is not None and not 0 < of_one <= MAX_ID:
         raise InvalidInputError(f"user is {of_user[:20]!r}; give the number in a user page's address", field="user")
@@ -197,7 +201,13 @@ def _days() -> int:
     """Return over how many days the request asks for the use. Raises InvalidInputError."""
     given = request.args.get("days", "30")
     if given not in map(str, DAYS):
-        raise InvalidInputError(f"days is {given[:20]!r}; choose one of {', '.join(map(str, DAYS))}", field="days")
+        why = Reason(
+            "%(field)s is %(given)s; choose one of %(choices)s",
+            field="days",
+            given=repr(given[:20]),
+            choices=", ".join(map(str, DAYS)),
+        )
+        raise InvalidInputError(why, field="days")
     return int(given)
 
 
@@ -210,7 +220,8 @@ def write_answer() -> Redirect:
     """Lead to the form for a text in a shared dataset, with the question as its title."""
     title, dataset_id = request.args.get("title", "")[:MAX_QUESTION_CHARS], request.args.get("dataset", 0, type=int)
     if dataset_id not in {entry.id for entry in site().braid.registry.entries()}:
-        raise InvalidInputError(f"there is no shared dataset {dataset_id}; choose one of the list", field="dataset")
+        why = Reason("there is no shared dataset %(id)s; choose one of the list", id=dataset_id)
+        raise InvalidInputError(why, field="dataset")
     here = url_for("braid.datasets.dataset", dataset_id=dataset_id, title=title, asked=title, _anchor="paste")
     return redirect(here)
 

@@ -18,7 +18,7 @@ from braid.app.words.audit_log import action_name, actor_name, detail_text, targ
 from braid.app.words.values import point_in_time
 from braid.core.accounts.account_list import accounts_named
 from braid.core.accounts.audit import DAY_S, AuditEntry, AuditFilter
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.json_form import json_line
 
 PER_PAGE = 50
@@ -95,7 +95,13 @@ def _given_filter() -> dict[str, str]:
     """Return the fields of the filter that are filled in. Raises InvalidInputError for a kind that there is not."""
     found = {name: request.args.get(name, "").replace("\0", "").strip()[:200] for name in AUDIT_FIELDS}
     if (kind := found["kind"]) and kind not in KINDS:
-        raise InvalidInputError(f"kind is {kind[:20]!r}; choose one of {', '.join(KINDS)}", field="kind")
+        why = Reason(
+            "%(field)s is %(given)s; choose one of %(choices)s",
+            field="kind",
+            given=repr(kind[:20]),
+            choices=", ".join(KINDS),
+        )
+        raise InvalidInputError(why, field="kind")
     return {name: value for name, value in found.items() if value}
 
 
@@ -139,4 +145,5 @@ def _day(text: str, field: str) -> float | None:
     try:
         return datetime.combine(date.fromisoformat(text), time(), UTC).timestamp()
     except (ValueError, OverflowError):
-        raise InvalidInputError(f"{field} is {text[:20]!r}; write a day as 2026-01-31", field=field) from None
+        why = Reason("%(field)s is %(given)s; write a day as 2026-01-31", field=field, given=repr(text[:20]))
+        raise InvalidInputError(why, field=field) from None

@@ -15,7 +15,7 @@ from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.accounts.account_list import find_accounts, group_sizes
 from braid.core.accounts.accounts import Account
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 
 MAX_PAGE = 100_000
 MOST_PEOPLE = 100
@@ -99,7 +99,13 @@ def in_order(
         return list(rows), ""
     if (key := keys.get(given.removeprefix("-"))) is None:
         known = ", ".join(keys)
-        raise InvalidInputError(f"sort is {given[:20]!r}; choose one of {known}, or one with a minus", field="sort")
+        why = Reason(
+            "%(field)s is %(given)s; choose one of %(choices)s, or one with a minus",
+            field="sort",
+            given=repr(given[:20]),
+            choices=known,
+        )
+        raise InvalidInputError(why, field="sort")
     return sorted(rows, key=key, reverse=given.startswith("-")), given
 
 

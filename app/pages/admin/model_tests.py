@@ -12,7 +12,7 @@ from flask_babel import gettext as _
 from braid.app.site import site
 from braid.app.words.languages import language_name
 from braid.core.accounts.secret_key import checked_key
-from braid.core.errors import EmbeddingError, InvalidInputError, ModelError
+from braid.core.errors import EmbeddingError, InvalidInputError, ModelError, Reason
 from braid.core.models.embeddings import embed_passages, embed_queries
 from braid.core.models.known_pairs import Told, mistaken, tied, told_by_scores, told_by_vectors
 from braid.core.models.model_servers import checked_address
@@ -104,7 +104,13 @@ def typed_server(form: Mapping[str, str]) -> RerankServer:
     """
     kind, model, address, key = (form.get(each, "").strip() for each in ("kind", "model", "base_url", "key"))
     if kind not in PROTOCOLS:
-        raise InvalidInputError(f"kind is {kind[:60]!r}; choose one of {', '.join(PROTOCOLS)}", field="kind")
+        why = Reason(
+            "%(field)s is %(given)s; choose one of %(choices)s",
+            field="kind",
+            given=repr(kind[:60]),
+            choices=", ".join(PROTOCOLS),
+        )
+        raise InvalidInputError(why, field="kind")
     if not model and kind == "tei":
         model = "default"  # its server has one model, whatever its name
     if not model or len(model) > 200 or not model.isprintable() or " " in model:

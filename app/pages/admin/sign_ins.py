@@ -14,7 +14,7 @@ from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, require_own_accounts
 from braid.app.scim.token import make_token, take_token_back, token_made_at
 from braid.app.site import SECOND_FACTOR, site
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 
 SIGN_UP_TEXTS: Mapping[str, str] = {
     "open": _l("Visitors can create accounts."),
@@ -36,7 +36,10 @@ def set_sign_up() -> Response:
     require_own_accounts()
     if (state := request.form.get("sign_up", "")) not in SIGN_UP_TEXTS:
         known = ", ".join(SIGN_UP_TEXTS)
-        raise InvalidInputError(f"sign_up is {state[:20]!r}; choose one of {known}", field="sign_up")
+        why = Reason(
+            "%(field)s is %(given)s; choose one of %(choices)s", field="sign_up", given=repr(state[:20]), choices=known
+        )
+        raise InvalidInputError(why, field="sign_up")
     site().app_settings.set("sign_up", state)
     audit("sign_up.changed", state)
     return admin.done(str(SIGN_UP_TEXTS[state]), "sign_ins")

@@ -193,10 +193,22 @@ def _list_page(*, problem: str = "", invited: Sequence[tuple[Account, str]] = ()
     only = request.args.get("state") or None
     sort = request.args.get("sort") or "name"
     if only is not None and only not in ONLY:
-        raise InvalidInputError(f"state is {only[:20]!r}; choose one of {', '.join(ONLY)}", field="state")
+        why = Reason(
+            "%(field)s is %(given)s; choose one of %(choices)s",
+            field="state",
+            given=repr(only[:20]),
+            choices=", ".join(ONLY),
+        )
+        raise InvalidInputError(why, field="state")
     if sort.removeprefix("-") not in get_args(Order):
         known = ", ".join(get_args(Order))
-        raise InvalidInputError(f"sort is {sort[:20]!r}; choose one of {known}, or one with a minus", field="sort")
+        why = Reason(
+            "%(field)s is %(given)s; choose one of %(choices)s, or one with a minus",
+            field="sort",
+            given=repr(sort[:20]),
+            choices=known,
+        )
+        raise InvalidInputError(why, field="sort")
     since = valid_since()
     counts = count_states(site().braid.ledger.database, valid_since=since)
     wanted = {"sort": sort.removeprefix("-"), "descending": sort.startswith("-"), "valid_since": since}

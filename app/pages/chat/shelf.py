@@ -54,7 +54,13 @@ def arrange() -> str | Redirect:
     act, chosen = request.form.get("act", ""), chosen_ids("c", most=PER_PAGE)
     archived = request.form.get("archived") == "1"
     if act not in ACTS:
-        raise InvalidInputError(f"act is {act[:20]!r}; choose one of {', '.join(ACTS)}", field="act")
+        why = Reason(
+            "%(field)s is %(given)s; choose one of %(choices)s",
+            field="act",
+            given=repr(act[:20]),
+            choices=", ".join(ACTS),
+        )
+        raise InvalidInputError(why, field="act")
     if act == "erase":
         return _erase(chosen)
     if act == "delete":

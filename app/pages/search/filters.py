@@ -10,7 +10,7 @@ from typing import Any, cast
 from flask_babel import lazy_gettext as _l
 from werkzeug.datastructures import MultiDict
 
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, Reason
 from braid.core.json_form import to_json
 from braid.core.metadata.values import Kind, read_date
 from braid.core.metadata.where import FACTS
@@ -86,8 +86,12 @@ def read_conditions(args: MultiDict[str, str], keys: Keys) -> tuple[Condition, .
         if not key:
             continue
         if comparison not in COMPARISONS:
-            message = f"the comparison is {comparison[:40]!r}; choose from {', '.join(COMPARISONS)}"
-            raise InvalidInputError(message, field="metadata")
+            why = Reason(
+                "the comparison is %(given)s; choose from %(choices)s",
+                given=repr(comparison[:40]),
+                choices=", ".join(COMPARISONS),
+            )
+            raise InvalidInputError(why, field="metadata")
         if not value.strip() and comparison in _OPERATORS:
             raise InvalidInputError(f"{key[:40]!r} has no value to compare with; enter one", field="metadata")
         kinds = keys.get(key) or ((FACTS[key],) if key in FACTS else ())
@@ -186,7 +190,13 @@ def read_filters(args: MultiDict[str, str], keys: Callable[[], Keys]) -> ChosenF
     kinds = tuple(dict.fromkeys(args.getlist("kind")))
     for kind in kinds:
         if kind not in KINDS:
-            raise InvalidInputError(f"kind is {kind[:40]!r}; choose from {', '.join(KINDS)}", field="file_types")
+            why = Reason(
+                "%(field)s is %(given)s; choose one of %(choices)s",
+                field="kind",
+                given=repr(kind[:40]),
+                choices=", ".join(KINDS),
+            )
+            raise InvalidInputError(why, field="file_types")
     parts = cast(tuple[ChunkKind, ...], tuple(dict.fromkeys(args.getlist("part"))))  # checked by the filters
     conditions = read_conditions(args, keys()) if any(args.getlist("mkey")) else ()
     source = args.get("source", "").strip()
@@ -201,4 +211,5 @@ def _moment(field: str, day: str, at: time) -> float | None:
     try:
         return datetime.combine(date.fromisoformat(day), at).timestamp()
     except (ValueError, OverflowError, OSError):
-        raise InvalidInputError(f"{field} is {day[:40]!r}; write a day as 2026-01-31", field=field) from None
+        why = Reason("%(field)s is %(given)s; write a day as 2026-01-31", field=field, given=repr(day[:40]))
+        raise InvalidInputError(why, field=field) from None

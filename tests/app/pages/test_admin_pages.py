@@ -356,7 +356,8 @@ def test_a_user_is_added_changed_and_removed(app: Flask, admin: FlaskClient) -> 
     assert post_form(admin, f"{one}/administrator", is_admin="1").status_code == 302
     assert client.get("/admin/").status_code == 200
     post_form(admin, f"{one}/administrator", is_admin="0")
-    assert client.get("/admin/").status_code == 403
+    refused = client.get("/admin/", headers={"Accept-Language": "ko"})
+    assert (refused.status_code, "관리자만 이용할 수 있어요." in refused.text) == (403, True)
     post_form(admin, f"{one}/disabled", disabled="1")
     assert client.get("/search").status_code == 302
     post_form(admin, f"{one}/disabled", disabled="0")

@@ -180,4 +180,5 @@ def test_lists_of_names_are_written_as_the_language_does(admin: FlaskClient) -> 
         }
         assert f"lab{mark}staff" in pages["/admin/users"]
         assert f"lab{mark}staff" in pages["/admin/shared"]
-        assert f"{mark}Maps" in pages[f"/admin/users/{ben}"]
+        first, last = ("「", "」") if language == "ja" else ("“", "”")
+        assert f"{first}Notes{last}{mark}{first}Maps{last}" in pages[f"/admin/users/{ben}"]

@@ -110,7 +110,7 @@ def test_what_a_leaver_owns_gets_another_owner(app: Flask, admin: FlaskClient, b
     robin, marian = add_user(app, "Robin"), add_user(app, "Marian")
     maps = braid.ledger.add_dataset(robin.id, "Maps")
     page = text_of(admin.get(f"/admin/users/{robin.id}").text)
-    assert "Another user becomes the owner of what belongs to Robin: Maps." in page
+    assert "Another user becomes the owner of what belongs to Robin: “Maps”." in page
     path = f"/admin/users/{robin.id}/hand-over"
     for heir, told in (("nobody", "There is nobody named “nobody”."), ("Robin", "They belong to Robin already.")):
         answer = post_form(admin, path, heir=heir)

@@ -326,13 +326,29 @@ def test_wrong_input_is_refused_with_the_remedy(client: FlaskClient, arguments: 
 
 
 def test_what_has_no_translation_is_folded_away(client: FlaskClient) -> None:
-    arguments = {"q": "printer", "d": "1", "mode": "x"}
+    arguments = {"q": "printer", "d": "1", "from": "2026-02-01", "to": "2026-01-01"}
     english, japanese = (
         client.get("/search", query_string=arguments, headers={"Accept-Language": language}).text
         for language in ("en", "ja")
     )
     assert "<summary>Technical details" not in english
-    assert re.search(r'<summary>技術的な詳細</summary><p class="detail"><span lang="en">Mode is', japanese)
+    assert re.search(r'<summary>技術的な詳細</summary><p class="detail"><span lang="en">date_from', japanese)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/search?q=printer&d=1&mode=x", "mode에 쓸 수 없는 값이에요(&#39;x&#39;). "),
+        (
+            "/search?q=printer&d=1&from=abc",
+            "date_from의 날짜 형식이 잘못됐어요(&#39;abc&#39;). 2026-01-31처럼 입력하세요.",
+        ),
+    ],
+)
+def test_what_is_refused_is_told_in_the_language_of_the_page(client: FlaskClient, path: str, told: str) -> None:
+    page = client.get(path, headers={"Accept-Language": "ko"}).text
+    assert told in page
+    assert "<summary>기술 정보" not in page
 
 
 @pytest.mark.parametrize(

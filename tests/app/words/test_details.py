@@ -30,6 +30,7 @@ CASES = [
     ("token.made", "4 read write", "閲覧と変更", "열람 및 변경"),
     ("token.revoked", "4", "", ""),
     ("shared_db.changed", "allowed_groups: a, b → everyone", "グループ：a, b → 全員", "그룹: a, b → 모든 사용자"),
+    ("shared_db.changed", "enabled: True → False", "オフ", "끔"),
     ("folder.added", "3 Wiki; prefix w/", "Wiki; 接頭辞：w/", "Wiki; 접두사: w/"),
     # Names and texts that people wrote stay, also where they are words of the log.
     ("user.groups", "all, none, run by root", "all, none、実行者：root", "all, none, 실행: root"),

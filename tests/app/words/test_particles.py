@@ -106,6 +106,11 @@ def test_pages_and_messages_are_filled_alike(braid: Braid) -> None:
             assert _("“%(name)s” saved.", name="보고서") == "“보고서” saved."
 
 
+def test_a_name_that_is_asked_for_has_no_particle_of_unknown_sound() -> None:
+    [told] = texts_of("ko")[None, ("Type the name to confirm: %(name)s",)]
+    assert fill(told, {"name": "佐藤 健"}) == "삭제하려면 이름(佐藤 健)을 그대로 입력하세요"
+
+
 def test_pages_in_a_host_app_are_filled_and_the_hosts_own_are_not(braid: Braid) -> None:
     from flask import Flask
 

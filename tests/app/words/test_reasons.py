@@ -193,7 +193,7 @@ def test_a_reason_is_translated_without_its_sentence_being_recognized(monkeypatc
         for given in (told, read_json(stored_json([told]))[0], read_reason(stored_reason(told)), storable(told)):
             assert (
                 translated(given)
-                == "모델 m:x에 요청이 몰려 있어요. 3초 뒤에 다시 시도해 보세요. 대신 첫 결과를 사용했어요."
+                == "모델 m:x에 요청이 몰려 있어요. 3초 뒤에 다시 시도해 보세요. 처음 검색한 결과를 대신 사용했어요."
             )
 
 

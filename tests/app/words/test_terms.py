@@ -160,7 +160,7 @@ ONE_MEANING = {
     "Statistics",
 }
 """Buttons and links that are called as what they lead to, so that each language has one word for both."""
-CONTEXTS = {"dataset", "document", "expiry", "filter", "key", "person", "rank", "sign-in"}
+CONTEXTS = {"conversation", "dataset", "document", "expiry", "filter", "key", "person", "rank", "sign-in"}
 """What the contexts of messages say: what an adjective such as *on*, *all* or *new* is said of."""
 ELEMENT = re.compile(r"<(\w+)([^<>]*)>\s*(?:\{\{ ?icon\([^}]*\) ?\}\}\s*)?\{\{ ?_\(\"([^\"%{]+)\"\) ?\}\}")
 
