@@ -62,7 +62,8 @@ def test_search_with_model_selection(
     expect(page.locator("label[for=mode-hybrid] em")).to_have_text("recommended")
     page.get_by_label("Purpose").fill("How are the rankings of a hybrid search fused?")
     page.get_by_role("button", name="Search and compare").click()
-    expect(page.locator(".answer .written")).to_contain_text(f"{QUERY} (written by {name}:quick)")
+    host = server.url.removeprefix("http://").removesuffix("/v1")
+    expect(page.locator(".answer .written")).to_contain_text(f"{QUERY} (written by quick ({host}))")
     expect(page.locator(".answer .text")).to_contain_text("The guide agrees about the fusion of rankings")
     expect(page.locator(".answer .hint")).to_contain_text("Written by thorough (127.0.0.1")
     assert overflow(page) == 0
