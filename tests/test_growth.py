@@ -158,7 +158,7 @@ def grows(
     if first < burden_s:
         return False
     short = min(seconds(work, text(SHORT_CHARS)) for _ in range(3))
-    if any(long <= QUADRATIC * short for long in (first, *(seconds(work, text(LONG_CHARS)) for _ in range(2)))):
+    if first <= QUADRATIC * short or any(seconds(work, text(LONG_CHARS)) <= QUADRATIC * short for _ in range(2)):
         return False
     short = min(seconds(work, text(3 * SHORT_CHARS)) for _ in range(3))
     return seconds(work, text(3 * LONG_CHARS)) > QUADRATIC * short
