@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from math import inf
 from pathlib import Path
 
 from babel.messages.mofile import read_mo
@@ -47,9 +48,8 @@ def recognized(sentence: str) -> Reason | None:
 
 
 def _match(sentence: str, least: int = LEAST_CHARS) -> Reason | None:
-    for template, fixed in _templates():
-        is_short = template not in fixed and sum(map(len, fixed)) < least
-        if is_short and not any(f"%({label})s" in template for label in LABELS):
+    for template, fixed, chars in _templates():
+        if chars < least or fixed[0] not in sentence:
             continue
         if all(piece in sentence for piece in fixed) and (found := _pattern(template).fullmatch(sentence)):
             parts: dict[str, str | None] = found.groupdict()
@@ -62,13 +62,22 @@ def _match(sentence: str, least: int = LEAST_CHARS) -> Reason | None:
 
 
 @cache
-def _templates() -> tuple[tuple[str, list[str]], ...]:
-    """Return all templates with what is fixed in them: first those around another reason, then the longest."""
+def _templates() -> tuple[tuple[str, list[str], float], ...]:
+    """Return all templates with what is fixed in them, the longest first of it, and its characters, which are always
+    enough without parts and around a label: first those around another reason, then the longest.
+    """
     with _CATALOG.open("rb") as file:
         texts = {message.id for message in read_mo(file) if isinstance(message.id, str) and message.id} | {*PAGE_TEXTS}
     found = [(text, [piece for piece in _PART.split(text)[::2] if piece]) for text in texts]
     usable = [each for each in found if each[0] in each[1] or sum(map(len, each[1])) >= LEAST_OF_LABEL]
-    return tuple(sorted(usable, key=lambda each: ("%(reason)s" not in each[0], -sum(map(len, each[1])), each[0])))
+    usable.sort(key=lambda each: ("%(reason)s" not in each[0], -sum(map(len, each[1])), each[0]))
+    return tuple((text, sorted(fixed, key=len, reverse=True), _chars(text, fixed)) for text, fixed in usable)
+
+
+def _chars(template: str, fixed: list[str]) -> float:
+    if template in fixed or any(f"%({label})s" in template for label in LABELS):
+        return inf
+    return sum(map(len, fixed))
 
 
 @cache
