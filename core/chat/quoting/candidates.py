@@ -194,7 +194,8 @@ class Asked:
         """Return whether a word of the question, no adverb, stands right before one that a text's terms have."""
         if word.isascii() and word.endswith("ly"):
             return False
-        behind = self.text[self.text.find(word) + len(word) :].lstrip().removeprefix("の")
+        behind = self.text[self.text.find(word) + len(word) :].lstrip()
+        behind = behind if word.isascii() else behind.removeprefix("の")  # PC の may be パソコンの
         return any(behind.startswith(other) for other in self.said_in(self.words, terms))
 
     def is_name(self, word: str) -> bool:

@@ -363,6 +363,7 @@ def test_the_closest_passages_can_be_read_and_are_in_the_language_of_the_questio
         ("해담 자전거는 눈길에서도 달리나요?", ["해담", "눈길"], "해담 자전거는 흙길과 모랫길을 달립니다."),
         ("How much is the winter ticket?", ["ticket", "winter"], "A ticket costs £12."),
         ("야간 주차 요금은 얼마인가요?", ["주차", "야간"], "주차 요금은 한 시간에 2,000원입니다."),
+        ("団体の入館料はいくらですか", ["入館料", "団体"], "入館料は500円です。"),
     ],
 )
 def test_a_quote_of_a_document_that_lacks_a_rare_noun_of_the_question_is_weak(
