@@ -56,6 +56,26 @@ Around = Callable[[Passage], tuple[str, str]]
 """A passage → the texts of those before and after it in its document, under the same heading; empty at an end."""
 
 
+_NUMBERED = re.compile(
+    r"(?<![A-Za-z\d])([A-Za-z]{1,5}-?)(\d{1,4})(?![A-Za-z\d]|\.\d)|(?<![\d.,])()((?:19|20)\d\d)(?![\d.,]*\d)"
+    r"|(?<![年년\d])(?<!년 )()(\d\d?)([月월])(?! ?\d)|(?<!\d)()(\d{1,4}) ?(人部屋|号室|人用|年生|인실|호실|인용|학년)"
+)
+"""Numbers that name one of several: of a model, a year, a month, a room, a grade."""
+
+
+def numbered(text: str) -> dict[str, frozenset[str]]:
+    """Return the numbers of a text that name one of several, by what stands before or behind them.
+
+    >>> numbered("DH-20, 2026")
+    {'DH-': frozenset({'20'}), '': frozenset({'2026'})}
+    """
+    found: dict[str, frozenset[str]] = {}
+    for each in _NUMBERED.finditer(text):
+        kind, number, unit = [*(group for group in each.groups() if group is not None), ""][:3]
+        found[kind + unit] = found.get(kind + unit, NO_TERMS) | {number}
+    return found
+
+
 def nothing_around(passage: Passage) -> tuple[str, str]:
     """Return no texts: the passage stands alone."""
     return "", ""
@@ -164,10 +184,10 @@ class Asked:
         at = self.text.find(word)
         before, after = self.text[:at], self.text[at + len(word) :]
         if HANGUL_WORD.match(word):
-            return _OF_NOUN.search(word) is not None
+            return _OF_NOUN.search(word) is not None or after.startswith(("은", "는", "이", "가", "을", "를", "의"))
         if word.isascii():  # what follows *to* is a verb, but for a plural
             is_plural = word.endswith("s") and not word.endswith("ss") and before.endswith(" to ")
-            return is_plural or _BEFORE_NOUN.search(before) is not None
+            return is_plural or (_BEFORE_NOUN.search(before) is not None and not word.endswith("ly"))
         return len(word) > 1 or _BEHIND_NOUN.match(after) is not None
 
     def stands_before(self, word: str, terms: frozenset[str]) -> bool:
@@ -175,7 +195,25 @@ class Asked:
         if word.isascii() and word.endswith("ly"):
             return False
         behind = self.text[self.text.find(word) + len(word) :].lstrip()
+        behind = behind if word.isascii() else behind.removeprefix("の")  # PC の may be パソコンの
         return any(behind.startswith(other) for other in self.said_in(self.words, terms))
+
+    def is_name(self, word: str) -> bool:
+        """Return whether a word of the question is a name by its capital letter, which the first word has anyway."""
+        return word[:1].isupper() and not word.isupper() and re.match(rf"\W*{re.escape(word)}", self.text) is None
+
+    def names_another(self, text: str, document: str) -> bool:
+        """Return whether a text is about another number than the question names: a model that it has not itself, or a
+        year, a month or the like that its document lacks. Between two years or months are others.
+        """
+        there, known = numbered(text), numbered(document)
+        for kind, numbers in numbered(self.text).items():
+            others = there.get(kind, NO_TERMS)
+            is_span = len(others) > 1 and kind in ("", "月", "월")
+            also = NO_TERMS if kind[:1].isascii() and kind else known.get(kind, NO_TERMS)
+            if others and not is_span and numbers.isdisjoint(others | also):
+                return True
+        return False
 
     @lazy
     def wanted(self) -> Wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from braid.core.chat.citations import Citation, Featured
@@ -105,6 +105,10 @@ LEAST_OF_BEST = 0.6
 NEAR_STRONG, NEAR_WEAK, NEAR_WEAK_CJK, SAID = 0.04, 0.06, 0.09, 0.6
 """What makes a quote an answer: its cosine above that of an unrelated text, of a strong match and of a weak one, whose
 cosines are greater in Japanese and Korean; or its share of the question's words by weight; or half of each."""
+LEAST_LIKE, LEAST_LIKE_WITHOUT = 1.4, 2.0
+"""Least likeness of a quote whose document lacks what is asked about, for it to be an answer; and where it has not the
+number that is asked for either, or no passage has a name of the question.
+"""
 FOREIGN_NEAR = 0.025
 """Least cosine above that of an unrelated text of a quote in another language than the question."""
 ABOUT = 0.4
@@ -179,7 +183,8 @@ def extract(
     is_far = not any(chooser.answers(each, told) for each in (*best[:1], chosen[0]))
     is_foreign = _is_foreign(asked, shown[0].text, by_number[chosen[0].number])
     if match == "absent" and not is_foreign:
-        is_absent |= bool(main_script(shown[0].text))
+        is_near = chooser.near.get(chosen[0].text, 0.0) >= NEAR_WEAK and chooser.like(chosen[0], told) >= LEAST_LIKE
+        is_absent = (is_absent or bool(main_script(shown[0].text))) and not is_near
         match = "weak"  # nothing could be compared in a passage without letters
     if is_absent or is_far or chooser.lacks_name(chosen[0]):
         title = "related"
@@ -189,7 +194,7 @@ def extract(
         title = "related"
     else:
         match = chooser.judged(match, chosen[0], told)
-        title = "weak" if match == "weak" or followed.is_lost else "extractive"
+        title = {"absent": "related", "weak": "weak"}.get(match, "weak" if followed.is_lost else "extractive")
         title = _in_language(by_number[chosen[0].number].text) if is_foreign and match == "strong" else title
     lead = say(title, asked.language)
     if not_calculated and any(each.value for each in chosen[:1]):
@@ -509,35 +514,55 @@ class _Chooser:
         words = self.asked.told_by
         return bool(words) and not self.asked.said_in(words, each.cells | each.heading)
 
+    def like(self, each: Candidate, told: frozenset[str]) -> float:
+        """Return how like a candidate is to the question: its cosine above that of an unrelated text, 1.0 where a match
+        is no longer weak, and its share of the question's words. Infinite where the cosine is not known.
+        """
+        near = self.near.get(each.text, float("inf"))
+        return near / NEAR_WEAK + self.asked.share_of(each.terms | each.heading | each.around | told)
+
     def judged(self, match: Match, each: Candidate, told: frozenset[str]) -> Match:
         """Return how well a candidate matches, by the rarest words of the question: a match that has one of them, and
-        the kind of answer that is asked for, is not weak; one whose document lacks a noun of them is, and so is one of
-        that kind whose document lacks what is said of it: *the overseas allowance*.
+        the kind of answer that is asked for, is not weak; one whose document lacks a noun of them is, or is absent if
+        it is not like the question; and weak is one of that kind whose document lacks what is said of it: *the
+        overseas allowance*. Absent is what is of another number than the question names, too.
         """
         asked, terms = self.asked, each.terms | each.heading
         if each.is_section:
             return match
+        said, kinds = told | each.heading, asked.wanted.kinds_in(each.text)
+        own = self.citations[each.number]
+        document = [n for n, c in self.citations.items() if c.passage.document_id == own.passage.document_id]
+        there = {*asked.said_in(asked.rarest, said), *(word for n in document for word in self.having.get(n, ()))}
+        missing = set() if there.intersection(asked.codes) else set(asked.rarest) - there
+        lacks_noun = any(map(asked.is_noun, missing))
+        is_one = not (asked.own or asked.wanted.list or asked.wanted.comparison)
+        if is_one and not _is_foreign(asked, each.text, own):
+            text = "\n".join((*headings_of(own), each.text))
+            is_other = asked.names_another(text, "\n".join((text, *(self.citations[n].text for n in document))))
+            if is_other or (like := self.like(each, told)) < self._least_like(missing, kinds):
+                return "absent"
+            if kinds and lacks_noun and like < LEAST_LIKE_WITHOUT:
+                return "weak"
         if match == "weak" and asked.said_in(asked.rarest, terms):
             is_whole = len(asked.said_in(asked.told_by, terms)) == len(asked.told_by)
-            return "strong" if is_whole or asked.wanted.kinds_in(each.text) else match
-        if match == "strong":
-            said = told | each.heading
-            there = {*asked.said_in(asked.rarest, said), *self._words_of_document(each)}
-            missing = set() if there.intersection(asked.codes) else set(asked.rarest) - there
-            if asked.wanted.kinds_in(each.text):
-                return "weak" if any(asked.stands_before(word, said) for word in missing) else match
-            return "weak" if any(map(asked.is_noun, missing)) else match
-        return match
+            return "strong" if is_whole or kinds else match
+        if match == "strong" and kinds:
+            return "weak" if any(asked.stands_before(word, said) for word in missing) else match
+        return "weak" if lacks_noun else match
 
-    def _words_of_document(self, each: Candidate) -> set[str]:
-        """Return the rarest words that the passages of a candidate's document have."""
-        document = self.citations[each.number].passage.document_id
-        return {
-            word
-            for number, words in self.having.items()
-            if self.citations[number].passage.document_id == document
-            for word in words
-        }
+    def _least_like(self, missing: Collection[str], kinds: int) -> float:
+        """Return the least likeness of an answer whose document lacks these of the rarest words of the question, and
+        that has so many of the kinds of answer that are asked for.
+        """
+        asked, having = self.asked, frozenset(word for words in self.having.values() for word in words)
+        if any(word not in having and asked.is_name(word) for word in missing):
+            return LEAST_LIKE_WITHOUT
+        if kinds or not missing:
+            return 0.0
+        if any(map(asked.is_noun, missing)):
+            return LEAST_LIKE_WITHOUT if asked.wanted.number and asked.wanted.kinds else LEAST_LIKE
+        return LEAST_LIKE if len(missing) == len(asked.rarest) else 0.0
 
     def goes_with(self, each: Candidate, first: Candidate) -> bool:
         """Return whether a candidate may be shown beside the first one: of another document only with one of the

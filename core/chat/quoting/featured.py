@@ -54,7 +54,8 @@ class Place:
 
     def is_prose(self, at: int) -> bool:
         """Return whether a part can be quoted beside another: neither a heading nor a question."""
-        return _is_prose(self.parts, at)
+        part = self.parts[at] if 0 <= at < len(self.parts) else None
+        return part is not None and part.kind in ("sentence", "item") and not is_question(part.text)
 
     def is_later_step(self, at: int) -> bool:
         """Return whether a part is a numbered step that is not the first."""
@@ -169,7 +170,7 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float], *, a
     first, last = at, at
     if introduces(chosen.text) and (place.parts[at].kind != "item" or chosen.text.rstrip()[-1:] in (":", "：")):
         items = place.list_at(at) or ()
-        if _is_prose(place.parts, at + 1) or at + 1 in items:
+        if place.is_prose(at + 1) or at + 1 in items:
             last += 1
         while last + 1 in items and len(_text(place.parts, range(first, last + 2))) <= MOST_CHARS:
             last += 1
@@ -196,7 +197,7 @@ def feature(chosen: Candidate, place: Place, score: Callable[[str], float], *, a
 
 def _start_of(place: Place, first: int, last: int) -> int:
     """Return where what is shown has to begin for its first sentence to be understood, if there is room for that."""
-    while points_back(place.parts[first].text) and _is_prose(place.parts, first - 1):
+    while points_back(place.parts[first].text) and place.is_prose(first - 1):
         before = place.unit_at(first - 1, range(first, last + 1))[0]
         if last - before >= 2 * MOST_SENTENCES or len(_text(place.parts, range(before, last + 1))) > MOST_CHARS:
             break
@@ -206,7 +207,7 @@ def _start_of(place: Place, first: int, last: int) -> int:
 
 def feature_list(place: Place, items: range) -> Featured:
     """Return a whole list, with the sentence that leads to it."""
-    start = items[0] - 1 if _is_prose(place.parts, items[0] - 1) else items[0]
+    start = items[0] - 1 if place.is_prose(items[0] - 1) else items[0]
     last = items[-1]
     while last > items[0] and len(_text(place.parts, range(start, last + 1))) > MOST_LIST_CHARS:
         last -= 1
@@ -217,11 +218,6 @@ def one_line(text: str) -> str:
     """Put a sentence on one line, literally; a very long one is cut."""
     line = literal(" ".join(text.split()))
     return cut(line, MOST_SENTENCE_TOKENS) or line[: 2 * MOST_SENTENCE_TOKENS] + " …"
-
-
-def _is_prose(parts: Sequence[TextPart], at: int) -> bool:
-    """Return whether a part can be quoted beside another: neither a heading nor a question."""
-    return 0 <= at < len(parts) and parts[at].kind in ("sentence", "item") and not is_question(parts[at].text)
 
 
 def shown_of(place: Place, shown: range, main: range) -> Featured:

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 _AMOUNT = (
-    r"[$€£¥￥₩]\s?\d|(?<![\d,.])\d[\d,.]*+\s?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)(?![a-z])"
+    r"(?:[$€£¥￥₩]|\b(?:EUR|USD|GBP|JPY|KRW|CHF))\s?\d"
+    r"|(?<![\d,.])\d[\d,.]*+\s?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)(?![a-z])"
     r"|[\d万億千百]\s?(?:円|ドル|ユーロ|ウォン)|[\d만억천백]\s?(?:원|달러|유로|엔)"
     r"|\b(?:free of charge|for free)\b|無料|무료"
 )
@@ -43,7 +44,7 @@ def kinds_of(question: str) -> tuple[Kind, ...]:
     """Return the kinds of answer that a question asks for.
 
     >>> [kind.is_in("The rent is paid by the tenant.") for kind in kinds_of("Who pays? And how much?")]
-    [False, True]
+    [False, False, True]
     """
     kinds = _OTHER_KINDS if _ASKS_OTHERWISE.search(question) else _NAMED_KINDS + _OTHER_KINDS
     return tuple(kind for kind in kinds if kind.question.search(question))
@@ -118,7 +119,7 @@ _BETTER = (
         r"|どこ|場所|何階|所在地|어디|장소|몇 층",
         r"\b(?:floor|room|hall|building|street|road|basement|cellar|entrance|shelf|drawer|cupboard|folder|directory)\b"
         r"|\b(?:in|at|on|near|behind|beside|below|opposite) (?:the )?(?-i:[A-Z])"
-        r"|[階館駅市県区町村棟]|[室所]に|会議室|通り|広場|窓口|場所|住所"
+        r"|[階館駅市県区町村棟店]|[室所]に|会議室|通り|広場|窓口|場所|住所"
         r"|\d ?층|호실|회의실|센터|강당|사무소|사무실|체육관|창고|건물|광장|주소|[가-힣]에 있",
     ),
     _REASON,

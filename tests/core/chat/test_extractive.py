@@ -363,13 +363,14 @@ def test_the_closest_passages_can_be_read_and_are_in_the_language_of_the_questio
         ("해담 자전거는 눈길에서도 달리나요?", ["해담", "눈길"], "해담 자전거는 흙길과 모랫길을 달립니다."),
         ("How much is the winter ticket?", ["ticket", "winter"], "A ticket costs £12."),
         ("야간 주차 요금은 얼마인가요?", ["주차", "야간"], "주차 요금은 한 시간에 2,000원입니다."),
+        ("団体の入館料はいくらですか", ["入館料", "団体"], "入館料は500円です。"),
     ],
 )
 def test_a_quote_of_a_document_that_lacks_a_rare_noun_of_the_question_is_weak(
     question: str, rarest: Sequence[str], text: str
 ) -> None:
     language = question_language(question)
-    assert rare_quotes(question, rarest, passage(text))[0] == say("weak", language)
+    assert rare_quotes(question, rarest, passage(text), near=0.08)[0] == say("weak", language)
     assert rare_quotes(question, rarest[:1], passage(text))[0] == say("extractive", language)
 
 
@@ -377,6 +378,73 @@ def test_a_weak_match_with_the_rarest_word_and_the_kind_of_answer_is_not_weak() 
     question, rarest = "How much does the trip cost in all?", ["trip"]
     assert rare_quotes(question, rarest, passage("The trip costs £145."), match="weak")[0] == say("extractive", "en")
     assert rare_quotes(question, rarest, passage("The room costs £145."), match="weak")[0] == say("weak", "en")
+
+
+@pytest.mark.parametrize(
+    ("question", "rarest", "text", "near"),
+    [
+        ("Is there room for horses on the ferry?", ["ferry", "horses"], "The ferry carries bicycles.", 0.02),
+        ("Is there a harbour for yachts?", ["harbour", "yachts"], "The mill was sold in spring.", 0.05),
+        ("おにぎりに合うお茶は？", ["おにぎり", "お茶"], "おにぎりは塩を振って握る。", 0.03),
+        ("나루 카페에서 강아지를 맡아 주나요?", ["나루", "강아지"], "나루 카페는 평일에 문을 엽니다.", 0.03),
+        ("How much is the deposit for the tent?", ["deposit", "tent"], "The tent has two doors.", 0.07),
+        ("合宿の保険料はいくらですか", ["合宿", "保険料"], "合宿は7月3日に山の家で始まる。", 0.07),
+        ("캠프의 보험료는 얼마예요?", ["캠프", "보험료"], "캠프는 7월 3일에 시작해요.", 0.07),
+        ("When is the Lisbon shop closed?", ["Lisbon", "shop"], "The shop is closed on Mondays.", 0.04),
+    ],
+)
+def test_what_a_document_lacks_is_not_found_where_the_sentence_is_not_like_the_question(
+    question: str, rarest: Sequence[str], text: str, near: float
+) -> None:
+    """A number that is asked for, and a name, need more likeness than other things."""
+    language = question_language(question)
+    found = rare_quotes(question, rarest, passage(text), near=near)
+    assert found[:1] in ([say("related", language)], [])
+    assert rare_quotes(question, rarest, passage(text), near=0.12)[0] == say("weak", language)
+
+
+@pytest.mark.parametrize(
+    ("question", "rarest", "text"),
+    [
+        ("What do we do if the lift stops?", ["lift", "stops"], "When the lift is stuck, press the red button."),
+        ("切符をなくしたらどうしますか", ["切符", "どう"], "切符を失った人は窓口に申し出る。"),
+        ("우산을 두고 왔는데 어떡해요", ["우산", "두고"], "놓고 간 우산은 사무실에 맡깁니다."),
+    ],
+)
+def test_a_sentence_that_is_near_itself_is_not_claimed_to_be_absent(
+    question: str, rarest: Sequence[str], text: str
+) -> None:
+    language = question_language(question)
+    near, far = (rare_quotes(question, rarest, passage(text), match="absent", near=near)[0] for near in (0.1, 0.02))
+    assert near in (say("weak", language), say("extractive", language))
+    assert far == say("related", language)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "same"),
+    [
+        ("When was the fair in 2021?", "The fair was on 3 May 2024.", "The fair was on 3 May 2021."),
+        ("6月の来館者は何人ですか", "5月の来館者は820人だった。", "6月の来館者は820人だった。"),
+        ("6월 방문객은 몇 명이에요?", "5월 방문객은 820명이었다.", "6월 방문객은 820명이었다."),
+        ("3인실은 얼마예요?", "2인실은 하루 9만원이다.", "3인실은 하루 9만원이다."),
+        ("3年生の授業料はいくらですか", "1年生の授業料は5万円です。", "3年生の授業料は5万円です。"),
+        ("How heavy is the TR-40?", "The TR-30 weighs 9 kg.", "The TR-40 weighs 9 kg."),
+    ],
+)
+def test_a_question_is_not_answered_by_another_year_month_room_or_model(question: str, text: str, same: str) -> None:
+    language = question_language(question)
+    model = "The TR-40 and the TR-30 are pumps." if "TR" in question else ""
+    assert rare_quotes(question, [question[:4]], passage(f"{text} {model}"), near=0.12)[0] == say("related", language)
+    assert rare_quotes(question, [question[:4]], passage(f"{same} {model}"), near=0.12)[0] != say("related", language)
+
+
+def test_a_year_between_two_and_one_that_the_document_has_elsewhere_are_not_others() -> None:
+    asked = asked_of("What did a seat cost in 2021?", ["seat"])
+    assert asked.names_another("A seat cost 9 EUR in 2024.", "")
+    assert not asked.names_another("From 2019 to 2024 a seat cost 9 EUR.", "")
+    assert not asked.names_another("A seat cost 9 EUR, until 2024.", "Prices of 2021")
+    assert not asked.names_another("A seat for 2024 people.", "In 2021 there were few.")
+    assert not asked_of("1月12日の会議は何時ですか", ["会議"]).names_another("2月の会議は9時に開く。", "")
 
 
 def test_a_code_is_not_answered_by_another_code() -> None:

@@ -166,3 +166,9 @@ def test_what_founding_and_heads_of_a_company_ask_for_is_needed(question: str, t
 def test_what_is_paid_as_it_is_has_no_limit(question: str, actual: str, limit: str) -> None:
     shown = answer(question, passage(f"{actual} {limit}")).shown[0]
     assert shown.text[shown.start : shown.end] == limit
+
+
+def test_an_amount_may_begin_with_its_currency_and_a_place_may_be_a_branch() -> None:
+    assert Wanted.of("What does a soup cost?").kinds_in("A soup is GBP 3.10.")
+    assert not Wanted.of("What does a soup cost?").kinds_in("A soup is 3.10.")
+    assert Wanted.of("木村さんはどこに移りましたか").kinds_in("木村は仙台本店に移った。")
