@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect, sync_playwright
+from playwright._impl._sync_base import EventInfo
+from playwright.sync_api import Browser, BrowserContext, FileChooser, Locator, Page, Route, expect, sync_playwright
 
 from braid.app import first_start
 from braid.core.accounts.accounts import Accounts
@@ -91,6 +92,17 @@ def before_the_script(page: Page, script: str) -> Iterator[None]:
         page.wait_for_timeout(50)
     held[0].continue_()
     page.wait_for_load_state("load")
+
+
+@contextmanager
+def choosing_a_file(page: Page) -> Iterator[EventInfo[FileChooser]]:
+    """Yield what will be the chooser of files that the block opens, as `Page.expect_file_chooser` does, which does not
+    wait until the browser knows that it is to tell us, and not to ask a person.
+    """
+    page.on("filechooser", lambda _: None)
+    page.evaluate("0")
+    with page.expect_file_chooser() as chooser:
+        yield chooser
 
 
 @pytest.fixture(scope="session", autouse=True)

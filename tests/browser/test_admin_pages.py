@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, before_the_script, tab_to
+from tests.browser.conftest import Site, before_the_script, choosing_a_file, tab_to
 from tests.web import PASSWORD, add_user, site_of
 
 pytestmark = pytest.mark.browser
@@ -190,7 +190,7 @@ def test_a_file_is_chosen_by_a_button_in_the_language_of_the_page(
     expect(told).to_have_text({"en": "No file chosen", "ko": "선택된 파일 없음"}[language])
     tab_to(page, page.locator("#csv-file"))
     expect(page.locator("label.button[for=csv-file]")).to_have_css("outline-style", "solid")
-    with page.expect_file_chooser() as chooser:
+    with choosing_a_file(page) as chooser:
         page.keyboard.press("Enter")
     chooser.value.set_files({"name": "people.csv", "mimeType": "text/csv", "buffer": b"name\nOda\n"})
     expect(told).to_have_text("people.csv")

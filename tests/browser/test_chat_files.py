@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
-from tests.browser.conftest import Site, before_the_script, overflow
+from tests.browser.conftest import Site, before_the_script, choosing_a_file, overflow
 from tests.browser.test_accessibility import violations
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, make_app, site_of, visited
@@ -120,7 +120,7 @@ def test_files_are_picked_and_what_is_refused_says_why(
     open_anonymous: Callable[..., Page], ana: dict[str, str], picture: Callable[[Page, str], None]
 ) -> None:
     page = open_anonymous("chat", cookies=[ana], viewport={"width": 390, "height": 844})
-    with page.expect_file_chooser() as chosen:
+    with choosing_a_file(page) as chosen:
         page.locator("#attach").press("Enter")
     chosen.value.set_files([{"name": "picture.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n"}])
     expect(page.locator("#files li.failed .reason")).to_contain_text(re.compile("png", re.IGNORECASE))
