@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
+from braid.core.chat.quoting.kinds import WHEN
 from braid.core.chat.quoting.parts import (
     TextPart,
     asks_for_figure,
@@ -56,11 +58,24 @@ Around = Callable[[Passage], tuple[str, str]]
 """A passage → the texts of those before and after it in its document, under the same heading; empty at an end."""
 
 
+_MONEY = r"EUR|USD|GBP|JPY|KRW|CHF"
 _NUMBERED = re.compile(
-    r"(?<![A-Za-z\d])([A-Za-z]{1,5}-?)(\d{1,4})(?![A-Za-z\d]|\.\d)|(?<![\d.,])()((?:19|20)\d\d)(?![\d.,]*\d)"
-    r"|(?<![年년\d])(?<!년 )()(\d\d?)([月월])(?! ?\d)|(?<!\d)()(\d{1,4}) ?(人部屋|号室|人用|年生|인실|호실|인용|학년)"
+    r"(?<!\d)()(\d{1,4}) ?(人部屋|号室|人用|年生|인실|호실|인용|학년)"
+    rf"|(?<![A-Za-z\d])(?!{_MONEY})([A-Za-z]{{1,5}}-?)(\d{{1,4}})(?![A-Za-z\d]|\.\d)"
+    rf"|(?<![\d.,$€£¥₩-])(?<!{_MONEY})(?<!(?:{_MONEY}) )()((?:19|20)\d\d)"
+    rf"(?![\d.,]*\d|-\d| ?(?:[円名人원명号호]|yen|won|people|{_MONEY}))"
+    r"|(?<![年년\d])(?<!년 )()(\d\d?)([月월])(?! ?\d)"
 )
-"""Numbers that name one of several: of a model, a year, a month, a room, a grade."""
+"""Numbers that name one of several: of a room, a grade, a model, a year, a month."""
+_BOUND = re.compile(
+    r"[~〜～–—]|\d-\d|\b(?:since|until|till|from|before|after|by|through|up to)\b"
+    r"|\b(?:older|newer|earlier|later|higher|lower)\b|から|まで|以[上下降前後]|より|부터|까지|이[상하전후]|보다",
+    re.IGNORECASE,
+)
+"""What makes a number the end of many."""
+_WHEN = re.compile(
+    rf"{WHEN}|\b(?:what|which) (?:date|day|year|month)\b|いつ|何[年月日]|언제|몇 ?[년월]|며칠", re.IGNORECASE
+)
 
 
 def numbered(text: str) -> dict[str, frozenset[str]]:
@@ -198,20 +213,18 @@ class Asked:
         behind = behind if word.isascii() else behind.removeprefix("の")  # PC の may be パソコンの
         return any(behind.startswith(other) for other in self.said_in(self.words, terms))
 
-    def is_name(self, word: str) -> bool:
-        """Return whether a word of the question is a name by its capital letter, which the first word has anyway."""
-        return word[:1].isupper() and not word.isupper() and re.match(rf"\W*{re.escape(word)}", self.text) is None
-
     def names_another(self, text: str, document: str) -> bool:
         """Return whether a text is about another number than the question names: a model that it has not itself, or a
-        year, a month or the like that its document lacks. Between two years or months are others.
+        year, a month or the like that its document lacks. A number with a bound, such as *since 2019*, is about more.
         """
+        asked, text, document = (unicodedata.normalize("NFKC", each) for each in (self.text, text, document))
+        if _BOUND.search(text) or _WHEN.search(asked):
+            return False
         there, known = numbered(text), numbered(document)
-        for kind, numbers in numbered(self.text).items():
+        for kind, numbers in numbered(asked).items():
             others = there.get(kind, NO_TERMS)
-            is_span = len(others) > 1 and kind in ("", "月", "월")
             also = NO_TERMS if kind[:1].isascii() and kind else known.get(kind, NO_TERMS)
-            if others and not is_span and numbers.isdisjoint(others | also):
+            if others and numbers.isdisjoint(others | also):
                 return True
         return False
 

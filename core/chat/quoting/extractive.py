@@ -105,9 +105,9 @@ LEAST_OF_BEST = 0.6
 NEAR_STRONG, NEAR_WEAK, NEAR_WEAK_CJK, SAID = 0.04, 0.06, 0.09, 0.6
 """What makes a quote an answer: its cosine above that of an unrelated text, of a strong match and of a weak one, whose
 cosines are greater in Japanese and Korean; or its share of the question's words by weight; or half of each."""
-LEAST_LIKE, LEAST_LIKE_WITHOUT = 1.4, 2.0
-"""Least likeness of a quote whose document lacks what is asked about, for it to be an answer; and where it has not the
-number that is asked for either, or no passage has a name of the question.
+LEAST_LIKE_NOUN, LEAST_LIKE, LEAST_LIKE_WITHOUT = 1.0, 1.4, 2.0
+"""Least likeness of a quote whose document lacks a rare noun of the question, for it to be an answer; all of its rare
+words; and a noun, where the quote has not the number that is asked for either.
 """
 FOREIGN_NEAR = 0.025
 """Least cosine above that of an unrelated text of a quote in another language than the question."""
@@ -525,7 +525,7 @@ class _Chooser:
         """Return how well a candidate matches, by the rarest words of the question: a match that has one of them, and
         the kind of answer that is asked for, is not weak; one whose document lacks a noun of them is, or is absent if
         it is not like the question; and weak is one of that kind whose document lacks what is said of it: *the
-        overseas allowance*. Absent is what is of another number than the question names, too.
+        overseas allowance*, or what is of another number than the question names.
         """
         asked, terms = self.asked, each.terms | each.heading
         if each.is_section:
@@ -540,9 +540,9 @@ class _Chooser:
         if is_one and not _is_foreign(asked, each.text, own):
             text = "\n".join((*headings_of(own), each.text))
             is_other = asked.names_another(text, "\n".join((text, *(self.citations[n].text for n in document))))
-            if is_other or (like := self.like(each, told)) < self._least_like(missing, kinds):
+            if (like := self.like(each, told)) < self._least_like(missing, kinds):
                 return "absent"
-            if kinds and lacks_noun and like < LEAST_LIKE_WITHOUT:
+            if is_other or (kinds and lacks_noun and like < LEAST_LIKE_WITHOUT):
                 return "weak"
         if match == "weak" and asked.said_in(asked.rarest, terms):
             is_whole = len(asked.said_in(asked.told_by, terms)) == len(asked.told_by)
@@ -555,13 +555,11 @@ class _Chooser:
         """Return the least likeness of an answer whose document lacks these of the rarest words of the question, and
         that has so many of the kinds of answer that are asked for.
         """
-        asked, having = self.asked, frozenset(word for words in self.having.values() for word in words)
-        if any(word not in having and asked.is_name(word) for word in missing):
-            return LEAST_LIKE_WITHOUT
+        asked = self.asked
         if kinds or not missing:
             return 0.0
         if any(map(asked.is_noun, missing)):
-            return LEAST_LIKE_WITHOUT if asked.wanted.number and asked.wanted.kinds else LEAST_LIKE
+            return LEAST_LIKE_WITHOUT if asked.wanted.number and asked.wanted.kinds else LEAST_LIKE_NOUN
         return LEAST_LIKE if len(missing) == len(asked.rarest) else 0.0
 
     def goes_with(self, each: Candidate, first: Candidate) -> bool:

@@ -390,13 +390,12 @@ def test_a_weak_match_with_the_rarest_word_and_the_kind_of_answer_is_not_weak() 
         ("How much is the deposit for the tent?", ["deposit", "tent"], "The tent has two doors.", 0.07),
         ("合宿の保険料はいくらですか", ["合宿", "保険料"], "合宿は7月3日に山の家で始まる。", 0.07),
         ("캠프의 보험료는 얼마예요?", ["캠프", "보험료"], "캠프는 7월 3일에 시작해요.", 0.07),
-        ("When is the Lisbon shop closed?", ["Lisbon", "shop"], "The shop is closed on Mondays.", 0.04),
     ],
 )
 def test_what_a_document_lacks_is_not_found_where_the_sentence_is_not_like_the_question(
     question: str, rarest: Sequence[str], text: str, near: float
 ) -> None:
-    """A number that is asked for, and a name, need more likeness than other things."""
+    """A number that is asked for needs more likeness than other things."""
     language = question_language(question)
     found = rare_quotes(question, rarest, passage(text), near=near)
     assert found[:1] in ([say("related", language)], [])
@@ -423,28 +422,56 @@ def test_a_sentence_that_is_near_itself_is_not_claimed_to_be_absent(
 @pytest.mark.parametrize(
     ("question", "text", "same"),
     [
-        ("When was the fair in 2021?", "The fair was on 3 May 2024.", "The fair was on 3 May 2021."),
+        ("Who led the fair in 2021?", "Ann led the fair in 2024.", "Ann led the fair in 2021."),
         ("6月の来館者は何人ですか", "5月の来館者は820人だった。", "6月の来館者は820人だった。"),
+        ("６月の来館者は何人ですか", "5月の来館者は820人だった。", "6月の来館者は820人だった。"),
         ("6월 방문객은 몇 명이에요?", "5월 방문객은 820명이었다.", "6월 방문객은 820명이었다."),
         ("3인실은 얼마예요?", "2인실은 하루 9만원이다.", "3인실은 하루 9만원이다."),
         ("3年生の授業料はいくらですか", "1年生の授業料は5万円です。", "3年生の授業料は5万円です。"),
         ("How heavy is the TR-40?", "The TR-30 weighs 9 kg.", "The TR-40 weighs 9 kg."),
     ],
 )
-def test_a_question_is_not_answered_by_another_year_month_room_or_model(question: str, text: str, same: str) -> None:
+def test_what_is_of_another_year_month_room_or_model_is_a_weak_match(question: str, text: str, same: str) -> None:
     language = question_language(question)
     model = "The TR-40 and the TR-30 are pumps." if "TR" in question else ""
-    assert rare_quotes(question, [question[:4]], passage(f"{text} {model}"), near=0.12)[0] == say("related", language)
-    assert rare_quotes(question, [question[:4]], passage(f"{same} {model}"), near=0.12)[0] != say("related", language)
+    assert rare_quotes(question, [question[:4]], passage(f"{text} {model}"), near=0.2)[0] == say("weak", language)
+    assert rare_quotes(question, [question[:4]], passage(f"{same} {model}"), near=0.2)[0] != say("weak", language)
 
 
-def test_a_year_between_two_and_one_that_the_document_has_elsewhere_are_not_others() -> None:
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What did a seat cost in 2021?", "From 2019 to 2024 a seat cost 9 EUR."),
+        ("What is the parking fee in 2024?", "Since 2019 the parking fee is 5 EUR a day."),
+        ("2025年の園長は誰ですか", "2018年から園長は原田です。"),
+        ("2025년 식물원 원장은 누구인가요?", "2018년부터 원장은 김하나입니다."),
+        ("6月は植物園が開いていますか", "植物園は4〜10月に開いています。"),
+        ("3학년도 수영 교실에 갈 수 있나요?", "1학년부터 6학년까지 갈 수 있다."),
+        ("2024年の入園料はいくらですか", "入園料は2000円です。"),
+        ("2024년 식물원 입장료는 얼마예요?", "입장료는 2000원이다."),
+        ("2026年の予約の電話番号は", "03-2034-1234です。"),
+        ("Is there a room for 10 in 2026?", "Room for 1950 people."),
+        ("When is the 2024 report due?", "The report is due on 31 March 2025."),
+        ("5月分の家賃はいつ払いますか", "家賃は12月31日に払う。"),
+        ("Is a coffee under GBP5?", "A coffee is GBP3."),
+        ("A seat for 2024?", "A seat for 2024 people."),
+        ("1月12日の会議は何時ですか", "1月の会議は9時に開く。"),
+    ],
+)
+def test_a_number_with_a_bound_an_amount_and_a_date_that_is_asked_for_are_no_others(question: str, text: str) -> None:
+    assert not asked_of(question, []).names_another(text, text)
+
+
+def test_a_year_that_the_document_has_elsewhere_is_no_other() -> None:
     asked = asked_of("What did a seat cost in 2021?", ["seat"])
     assert asked.names_another("A seat cost 9 EUR in 2024.", "")
-    assert not asked.names_another("From 2019 to 2024 a seat cost 9 EUR.", "")
-    assert not asked.names_another("A seat cost 9 EUR, until 2024.", "Prices of 2021")
-    assert not asked.names_another("A seat for 2024 people.", "In 2021 there were few.")
-    assert not asked_of("1月12日の会議は何時ですか", ["会議"]).names_another("2月の会議は9時に開く。", "")
+    assert not asked.names_another("A seat cost 9 EUR in 2024.", "Prices of 2021")
+
+
+@pytest.mark.parametrize("question", ["Where Do I Replace A Lost Badge?", "Hello. Refunds possible?"])
+def test_capital_letters_make_nothing_a_name(question: str) -> None:
+    text = passage("A lost badge is replaced at the desk. A refund is possible.")
+    assert rare_quotes(question, [], text, near=0.1)[0] != say("related", "en")
 
 
 def test_a_code_is_not_answered_by_another_code() -> None:
