@@ -108,7 +108,7 @@ def entries() -> Response:
         further = sorted([*documents[LEAST:], *datasets[LEAST:]], key=near)
         both = [*documents[:LEAST], *datasets[:LEAST], *further][:MOST]
         return _answer([(_("Documents and datasets to ask about"), sorted(both, key=near))])
-    acts = (_("Actions"), _matching(words, (*_acts(), *_switches()) if words else _acts()))
+    acts = (_("Commands"), _matching(words, (*_acts(), *_switches()) if words else _acts()))
     groups = (
         *named,
         (_("Conversations"), _conversations(typed)),

@@ -84,15 +84,17 @@
   }
 
   async function add(to) {
-    const [files] = await Promise.all([dropped, started]);
+    const taken = dropped;
+    const isHere = to === "conversation" || to === "here";
     dropped = null;
-    if (to !== "conversation" && to !== "here") return send(files, to);
-    close();
+    sending = !isHere; // so that a second click sends nothing twice
+    if (isHere) close();
+    const [files] = await Promise.all([taken, started]);
+    if (!isHere) return send(files, to);
     document.dispatchEvent(new CustomEvent("files-dropped", { detail: { to, files } }));
   }
 
   async function send(files, href) {
-    sending = true;
     choices.hidden = true;
     let sent = 0;
     const failed = [];

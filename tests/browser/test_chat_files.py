@@ -185,3 +185,25 @@ def test_a_file_dropped_before_the_page_has_its_scripts_is_not_lost(
         if not to:
             page.locator("#drop-to [data-to=conversation]").click()
     expect(page.locator(shown)).to_contain_text("early.txt")
+
+
+def test_while_a_page_loads_a_second_drop_is_kept_and_a_second_click_sends_nothing_twice(
+    open_anonymous: Callable[..., Page], ana: dict[str, str], site: Site
+) -> None:
+    page = open_anonymous("settings", cookies=[ana])
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if "/files?" in request.url else None)
+    with before_the_script(page, "chat_files"):
+        page.goto(f"{site.url}chat", wait_until="commit")
+        page.locator("main").wait_for(state="attached")
+        while not page.locator("#drop-to[open]").count():
+            page.evaluate(DROP, ["first.txt", TEXT, "dragenter", ""])
+        page.evaluate(DROP, ["first.txt", TEXT, "drop", ""])
+        page.locator("#drop-to [data-to=conversation]").click()
+        page.evaluate(DROP, ["second.txt", TEXT, "drop", ""])
+        dataset = page.locator("#drop-to strong", has_text="notes")
+        dataset.click()
+        dataset.evaluate("element => element.click()")
+    expect(page.locator("#files li.ready")).to_have_text("first.txt")
+    expect(page.locator("#drop-to [role=status]")).to_contain_text("1 of 1 file uploaded")
+    assert sorted(url.rpartition("name=")[2].partition("&")[0] for url in sent) == ["first.txt", "second.txt"]
