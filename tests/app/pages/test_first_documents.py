@@ -111,7 +111,7 @@ def test_pages_offer_to_add_documents(app: Flask, mia: FlaskClient) -> None:
     assert "Add your own documents" in home
     assert 'data-files="/datasets/mine/files"' in datasets
     assert f"They go to “{FIRST_DATASET}”" in datasets
-    [acts] = [each for each in mia.get("/palette.json?q=add doc").json["groups"] if each["name"] == "Actions"]
+    [acts] = [each for each in mia.get("/palette.json?q=add doc").json["groups"] if each["name"] == "Commands"]
     assert (acts["entries"][0]["title"], acts["entries"][0]["href"]) == ("Add documents", "/datasets#add-title")
     [targets] = mia.get("/palette.json?to=add").json["groups"]
     assert [(each["title"], each["href"]) for each in targets["entries"]] == [(FIRST_DATASET, "/datasets/mine")]

@@ -118,8 +118,8 @@ def test_the_palette_finds_documents_settings_and_acts(client: FlaskClient, shel
     assert title == "gamma.txt"
     assert "gamma.txt" in client.get(href).text
     assert found("appearance")["Settings"] == [("Language and appearance", "/settings#look")]
-    assert ("Keyboard shortcuts", "#shortcuts") in found("")["Actions"]
-    assert [title for title, _ in found("add doc")["Actions"]] == ["Add documents"]
+    assert ("Keyboard shortcuts", "#shortcuts") in found("")["Commands"]
+    assert [title for title, _ in found("add doc")["Commands"]] == ["Add documents"]
 
 
 def test_jobs_of_one_upload_are_one_line(client: FlaskClient, app: Flask) -> None:

@@ -108,7 +108,7 @@ def test_pages_are_found_by_their_names_in_the_language_of_the_page(app: Flask) 
     ],
 )
 def test_acts_are_found_by_what_people_call_them(app: Flask, typed: str, title: str, href: str) -> None:
-    found = dict(find(sign_in(app, "Ann"), typed)["Actions"])
+    found = dict(find(sign_in(app, "Ann"), typed)["Commands"])
     assert found[title].endswith(href)
 
 
@@ -122,7 +122,7 @@ def test_without_a_text_what_was_used_last_and_the_pages_are_offered(app: Flask)
     assert titles(found, "Conversations") == ["How many mushrooms?", "Which rules hold for travel?"]
     assert titles(found, "Datasets") == ["Travel rules", "Rules of the house", "Pumps"]
     assert titles(found, "Pages")[:2] == ["Chat", "Search"]
-    assert titles(found, "Actions")[0] == "New conversation"
+    assert titles(found, "Commands")[0] == "New conversation"
 
 
 def test_odd_texts_find_nothing_and_break_nothing(app: Flask) -> None:
@@ -140,8 +140,8 @@ def test_whole_words_come_first_then_beginnings_then_what_contains_the_text(app:
         here.braid.ledger.put_document(dataset.id, DocumentInput(f"{name}.md", name, "md", (ChunkInput("Text."),)))
     here.conversations.create(ann, "Renewed lease")
     found = find(sign_in(app, "Ann"), "new")
-    assert list(found)[:2] == ["Actions", "Documents"]
-    assert titles(found, "Actions")[0] == "New conversation"
+    assert list(found)[:2] == ["Commands", "Documents"]
+    assert titles(found, "Commands")[0] == "New conversation"
     assert titles(found, "Documents") == ["The new hall", "Newborn care", "Renewal"]
     assert next(iter(find(sign_in(app, "Ann"), "newb"))) == "Documents"
     assert list(found)[-1] == "Conversations"
