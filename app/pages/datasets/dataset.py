@@ -72,12 +72,11 @@ def _deleted(dataset: Dataset) -> list[DeletedDocument]:
 
 
 def _list_values(dataset: Dataset) -> dict[str, object]:
+    counted = site().braid.ledger.dataset(dataset.id)  # before what is in progress: a document since is not searchable
     found = document_list(dataset)
     task = _task(dataset) if visible_datasets().may_write(dataset) else None  # if nothing was busy, it is final
     return {
-        "dataset": replace(
-            site().braid.ledger.dataset(dataset.id), description=dataset.description, owner=dataset.owner
-        ),
+        "dataset": replace(counted, description=dataset.description, owner=dataset.owner),
         "writable": visible_datasets().may_write(dataset),
         "listed": found,
         "filters": FILTERS,

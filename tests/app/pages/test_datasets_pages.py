@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import insert, update
 from werkzeug.test import TestResponse
 
+from braid.app.pages.datasets.document_list import DocumentList, document_list
 from braid.app.site import Site
 from braid.config.settings import Settings
 from braid.core.braid import Braid
@@ -116,6 +118,21 @@ def spooled(here: Site) -> Callable[[], list[Path]]:
     folder = here.braid.data_dir / "uploads"
     before = {*folder.iterdir()}
     return lambda: sorted({*folder.iterdir()} - before)
+
+
+def test_a_document_that_comes_while_the_page_is_made_is_not_said_to_be_searchable(
+    ann: FlaskClient, here: Site, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_and_then_put(shown: Dataset) -> DocumentList:
+        found = document_list(shown)
+        here.braid.ledger.put_document(shown.id, DocumentInput("late.md", "Late", "md", (ChunkInput("A late one."),)))
+        return found
+
+    pages = import_module("braid.app.pages.datasets.dataset")  # its package has a name like it
+    monkeypatch.setattr(pages, "document_list", read_and_then_put)
+    assert "everything is searchable" not in text_of(ann, f"/datasets/{dataset.id}")
+    monkeypatch.undo()
+    assert "everything is searchable" in settled(ann, dataset)
 
 
 # ---------------------------------------------------------------- datasets
