@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self, TypedDict, get_args, get_origin, get_type_hints
@@ -549,10 +549,13 @@ def plain_number(value: Any) -> Any:
     return int(value) if isinstance(value, Integral) else float(value)
 
 
-def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise InvalidInputError unless the option ``name`` has one of these values."""
+def require_choice(name: str, value: str, choices: Collection[str], *, field: str = "") -> None:
+    """Raise InvalidInputError, with the name of the ``field`` if that is another one, unless the value is a choice."""
     if value not in choices:
-        raise InvalidInputError(f"{name} is {value!r}; choose one of {', '.join(choices)}", field=name)
+        given = repr(value[:60] if isinstance(value, str) else value)
+        known = ", ".join(choices)
+        why = Reason("%(field)s is %(given)s; choose one of %(choices)s", field=name, given=given, choices=known)
+        raise InvalidInputError(why, field=field or name)
 
 
 ABOUT: Mapping[str, About] = {

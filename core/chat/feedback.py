@@ -20,7 +20,7 @@ from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_room
 from braid.core.ledger.tables import ConversationRow, FeedbackRow, MessageRow
-from braid.core.types import MAX_ID, MAX_K, MAX_QUERY_CHARS
+from braid.core.types import MAX_ID, MAX_K, MAX_QUERY_CHARS, require_choice
 
 Kind = Literal["up", "down", "none", "click"]
 MAX_FEEDBACK = 20_000
@@ -53,8 +53,7 @@ class Feedback:
     """Seconds since the epoch; set when it is stored."""
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise InvalidInputError(f"kind is {self.kind!r}; choose one of {', '.join(get_args(Kind))}", field="kind")
+        require_choice("kind", self.kind, get_args(Kind))
         if not self.query.strip() or len(self.query) > MAX_QUERY_CHARS:
             raise InvalidInputError(f"the query must have 1 to {MAX_QUERY_CHARS} characters", field="query")
         if not 1 <= len(self.scope) <= MAX_DATASET_IDS or not all(_is_dataset_id(given) for given in self.scope):
@@ -237,8 +236,7 @@ class AnswerThumbs:
         Raises NotFoundError if this is no answer in a conversation of this user, and InvalidInputError with the field's
         name for other values.
         """
-        if thumb not in get_args(Thumb):
-            raise InvalidInputError(f"kind is {thumb!r}; choose one of {', '.join(get_args(Thumb))}", field="kind")
+        require_choice("kind", thumb, get_args(Thumb))
         if fault not in get_args(Fault):
             told = f"fault is {fault[:40]!r}; choose one of {', '.join(get_args(Fault)[1:])}, or leave it out"
             raise InvalidInputError(told, field="fault")

@@ -17,7 +17,7 @@ from braid.core.errors import InvalidInputError, ModelError, Reason
 from braid.core.json_form import pick, to_json
 from braid.core.metadata.versions import Edition
 from braid.core.text.scripts import question_language
-from braid.core.types import MAX_QUERY_CHARS, DatasetIds, Degraded, Passage, SearchResult
+from braid.core.types import MAX_QUERY_CHARS, DatasetIds, Degraded, Passage, SearchResult, require_choice
 
 Stage = Literal["normalize", "generate_query", "search", "answer", "compare"]
 LANGUAGES: tuple[Language, ...] = ("en", "ja", "ko")
@@ -106,10 +106,8 @@ class ChatRequest:
                 ),
                 field="text",
             )
-        if self.language not in (None, *LANGUAGES):
-            raise InvalidInputError(
-                f"language is {self.language!r}; choose one of {', '.join(LANGUAGES)}", field="language"
-            )
+        if self.language is not None:
+            require_choice("language", self.language, LANGUAGES)
 
     @property
     def answer_language(self) -> Language:

@@ -16,7 +16,7 @@ from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger, checked_name
 from braid.core.ledger.quota import one_at_a_time
 from braid.core.ledger.tables import AssistantRow, DatasetRow, ShareRow, UserGroupRow, UserRow, columns_of
-from braid.core.options import SearchOptions, stored_options
+from braid.core.options import SearchOptions, require_choice, stored_options
 from braid.core.types import MAX_ID, MAX_NAME_CHARS
 
 COLORS = ("blue", "green", "amber", "red", "purple", "gray")
@@ -80,8 +80,7 @@ class Assistant:
         if not 1 <= len(self.dataset_ids) <= MOST_DATASETS:
             count = f"{len(self.dataset_ids)} datasets" if self.dataset_ids else "no dataset"
             raise InvalidInputError(f"the assistant has {count}; choose 1 to {MOST_DATASETS}", field="dataset_ids")
-        if self.color not in COLORS:
-            raise InvalidInputError(f"color is {self.color!r}; choose one of {', '.join(COLORS)}", field="color")
+        require_choice("color", self.color, COLORS)
         if len(self.sign) > MAX_SIGN_CHARS or any(unicodedata.category(each) == "Cc" for each in self.sign):
             raise InvalidInputError(f"sign is {self.sign[:20]!r}; give one emoji or letter", field="sign")
         if len(self.questions) > MOST_QUESTIONS:

@@ -31,6 +31,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.prepared import WAIT_BRIEFLY
 from braid.core.ledger.quota import require_room
 from braid.core.ledger.tables import DatasetRow, DocumentRow, JobRow, ProcessRow, columns_of
+from braid.core.options import require_choice
 
 JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "sync", "scan"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -119,9 +120,7 @@ class JobStore:
         With ``same``, those are left out of which one is queued or running already, whichever process queued it.
         """
         for job in jobs:
-            if job.kind not in get_args(JobKind):
-                known = ", ".join(get_args(JobKind))
-                raise InvalidInputError(f"kind is {job.kind!r}; choose one of {known}", field="kind")
+            require_choice("kind", job.kind, get_args(JobKind))
         if self._ledger.user(user_id) is None:
             raise NotFoundError(f"there is no user {user_id}; add one first")
         now = time.time()

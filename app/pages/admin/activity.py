@@ -31,6 +31,7 @@ from braid.core.chat.turns.tally import LEAST_ASKERS, ModelUse, Tally, Unanswere
 from braid.core.chat.types import ChatRequest
 from braid.core.errors import InvalidInputError, Reason
 from braid.core.jobs.store import Job, JobState, JobStore
+from braid.core.options import require_choice
 from braid.core.types import MAX_ID
 
 PER_PAGE = 50
@@ -98,14 +99,8 @@ class JobGroup:
 def jobs() -> str:
     """Show everybody's jobs, the newest first."""
     given, page, of_user = request.args.get("state", ""), page_number(), request.args.get("user", "")
-    if given and given not in get_args(JobState):
-        why = Reason(
-            "%(field)s is %(given)s; choose one of %(choices)s",
-            field="state",
-            given=repr(given[:20]),
-            choices=", ".join(get_args(JobState)),
-        )
-        raise InvalidInputError(why, field="state")
+    if given:
+        require_choice("state", given, get_args(JobState))
     of_one = request.args.get("user", 0, type=int) if of_user else None
     if of_one is not None and not 0 < of_one <= MAX_ID:
         raise InvalidInputError(f"user is {of_user[:20]!r}; give the number in a user page's address", field="user")
@@ -200,14 +195,7 @@ def faults() -> Response:
 def _days() -> int:
     """Return over how many days the request asks for the use. Raises InvalidInputError."""
     given = request.args.get("days", "30")
-    if given not in map(str, DAYS):
-        why = Reason(
-            "%(field)s is %(given)s; choose one of %(choices)s",
-            field="days",
-            given=repr(given[:20]),
-            choices=", ".join(map(str, DAYS)),
-        )
-        raise InvalidInputError(why, field="days")
+    require_choice("days", given, [*map(str, DAYS)])
     return int(given)
 
 

@@ -20,6 +20,7 @@ from braid.core.accounts.account_list import accounts_named
 from braid.core.accounts.audit import DAY_S, AuditEntry, AuditFilter
 from braid.core.errors import InvalidInputError, Reason
 from braid.core.json_form import json_line
+from braid.core.options import require_choice
 
 PER_PAGE = 50
 AUDIT_FIELDS = ("q", "who", "kind", "action", "since", "until")
@@ -94,14 +95,8 @@ def _cells(entry: AuditEntry) -> tuple[str, ...]:
 def _given_filter() -> dict[str, str]:
     """Return the fields of the filter that are filled in. Raises InvalidInputError for a kind that there is not."""
     found = {name: request.args.get(name, "").replace("\0", "").strip()[:200] for name in AUDIT_FIELDS}
-    if (kind := found["kind"]) and kind not in KINDS:
-        why = Reason(
-            "%(field)s is %(given)s; choose one of %(choices)s",
-            field="kind",
-            given=repr(kind[:20]),
-            choices=", ".join(KINDS),
-        )
-        raise InvalidInputError(why, field="kind")
+    if kind := found["kind"]:
+        require_choice("kind", kind, KINDS)
     return {name: value for name, value in found.items() if value}
 
 

@@ -97,16 +97,20 @@ def in_order(
     given = request.args.get("sort", "") or otherwise
     if not given:
         return list(rows), ""
-    if (key := keys.get(given.removeprefix("-"))) is None:
-        known = ", ".join(keys)
+    require_order(given, keys)
+    return sorted(rows, key=keys[given.removeprefix("-")], reverse=given.startswith("-")), given
+
+
+def require_order(given: str, keys: Iterable[str]) -> None:
+    """Raise InvalidInputError unless this is one of the keys, or one with a minus."""
+    if given.removeprefix("-") not in (known := list(keys)):
         why = Reason(
             "%(field)s is %(given)s; choose one of %(choices)s, or one with a minus",
             field="sort",
             given=repr(given[:20]),
-            choices=known,
+            choices=", ".join(known),
         )
         raise InvalidInputError(why, field="sort")
-    return sorted(rows, key=key, reverse=given.startswith("-")), given
 
 
 def searched() -> str:

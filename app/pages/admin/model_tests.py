@@ -12,12 +12,13 @@ from flask_babel import gettext as _
 from braid.app.site import site
 from braid.app.words.languages import language_name
 from braid.core.accounts.secret_key import checked_key
-from braid.core.errors import EmbeddingError, InvalidInputError, ModelError, Reason
+from braid.core.errors import EmbeddingError, InvalidInputError, ModelError
 from braid.core.models.embeddings import embed_passages, embed_queries
 from braid.core.models.known_pairs import Told, mistaken, tied, told_by_scores, told_by_vectors
 from braid.core.models.model_servers import checked_address
 from braid.core.models.rerank import Rerankers
 from braid.core.models.rerank_http import PROTOCOLS, RerankServer
+from braid.core.options import require_choice
 
 TEST_S = 30.0
 ANY_PERSONAL = "user_0"
@@ -103,14 +104,7 @@ def typed_server(form: Mapping[str, str]) -> RerankServer:
     has the server read a file by a form.
     """
     kind, model, address, key = (form.get(each, "").strip() for each in ("kind", "model", "base_url", "key"))
-    if kind not in PROTOCOLS:
-        why = Reason(
-            "%(field)s is %(given)s; choose one of %(choices)s",
-            field="kind",
-            given=repr(kind[:60]),
-            choices=", ".join(PROTOCOLS),
-        )
-        raise InvalidInputError(why, field="kind")
+    require_choice("kind", kind, PROTOCOLS)
     if not model and kind == "tei":
         model = "default"  # its server has one model, whatever its name
     if not model or len(model) > 200 or not model.isprintable() or " " in model:

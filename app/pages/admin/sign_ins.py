@@ -14,7 +14,7 @@ from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, require_own_accounts
 from braid.app.scim.token import make_token, take_token_back, token_made_at
 from braid.app.site import SECOND_FACTOR, site
-from braid.core.errors import InvalidInputError, Reason
+from braid.core.options import require_choice
 
 SIGN_UP_TEXTS: Mapping[str, str] = {
     "open": _l("Visitors can create accounts."),
@@ -34,12 +34,8 @@ def sign_ins() -> str:
 def set_sign_up() -> Response:
     """Allow visitors to create accounts, with or without approval, or forbid it."""
     require_own_accounts()
-    if (state := request.form.get("sign_up", "")) not in SIGN_UP_TEXTS:
-        known = ", ".join(SIGN_UP_TEXTS)
-        why = Reason(
-            "%(field)s is %(given)s; choose one of %(choices)s", field="sign_up", given=repr(state[:20]), choices=known
-        )
-        raise InvalidInputError(why, field="sign_up")
+    state = request.form.get("sign_up", "")
+    require_choice("sign_up", state, SIGN_UP_TEXTS)
     site().app_settings.set("sign_up", state)
     audit("sign_up.changed", state)
     return admin.done(str(SIGN_UP_TEXTS[state]), "sign_ins")

@@ -21,6 +21,7 @@ from braid.app.pages.admin.blueprint import (
     audit,
     known_groups,
     page_number,
+    require_order,
     require_own_accounts,
     searched,
 )
@@ -29,6 +30,7 @@ from braid.app.web.transfers import flash_undo
 from braid.core.accounts.account_list import Only, Order, count_states
 from braid.core.accounts.accounts import Account, AccountChange, clean_groups
 from braid.core.errors import InvalidInputError, NotFoundError, Reason
+from braid.core.options import require_choice
 from braid.core.types import MAX_ID, MAX_NAME_CHARS
 
 ONLY: tuple[Only, ...] = ("active", "invited", "expired", "new", "waiting", "suspended", "administrator")
@@ -192,23 +194,9 @@ def _list_page(*, problem: str = "", invited: Sequence[tuple[Account, str]] = ()
     text, group = searched(), request.args.get("group", "")[:MAX_NAME_CHARS]
     only = request.args.get("state") or None
     sort = request.args.get("sort") or "name"
-    if only is not None and only not in ONLY:
-        why = Reason(
-            "%(field)s is %(given)s; choose one of %(choices)s",
-            field="state",
-            given=repr(only[:20]),
-            choices=", ".join(ONLY),
-        )
-        raise InvalidInputError(why, field="state")
-    if sort.removeprefix("-") not in get_args(Order):
-        known = ", ".join(get_args(Order))
-        why = Reason(
-            "%(field)s is %(given)s; choose one of %(choices)s, or one with a minus",
-            field="sort",
-            given=repr(sort[:20]),
-            choices=known,
-        )
-        raise InvalidInputError(why, field="sort")
+    if only is not None:
+        require_choice("state", only, ONLY)
+    require_order(sort, get_args(Order))
     since = valid_since()
     counts = count_states(site().braid.ledger.database, valid_since=since)
     wanted = {"sort": sort.removeprefix("-"), "descending": sort.startswith("-"), "valid_since": since}

@@ -16,7 +16,8 @@ from braid.app.pages.chat.blueprint import chat
 from braid.app.site import site
 from braid.app.web.transfers import chosen_ids, delete_conversation, flash_undo, titled
 from braid.core.chat.store import MAX_LABEL_CHARS, StoredConversation
-from braid.core.errors import InvalidInputError, NotFoundError, Reason
+from braid.core.errors import NotFoundError, Reason
+from braid.core.options import require_choice
 
 PER_PAGE = 100
 MAX_PAGE = 10**6
@@ -53,14 +54,7 @@ def arrange() -> str | Redirect:
     """Do something with the chosen conversations; before they are deleted for good the page asks."""
     act, chosen = request.form.get("act", ""), chosen_ids("c", most=PER_PAGE)
     archived = request.form.get("archived") == "1"
-    if act not in ACTS:
-        why = Reason(
-            "%(field)s is %(given)s; choose one of %(choices)s",
-            field="act",
-            given=repr(act[:20]),
-            choices=", ".join(ACTS),
-        )
-        raise InvalidInputError(why, field="act")
+    require_choice("act", act, ACTS)
     if act == "erase":
         return _erase(chosen)
     if act == "delete":

@@ -15,6 +15,7 @@ from braid.core.json_form import to_json
 from braid.core.metadata.values import Kind, read_date
 from braid.core.metadata.where import FACTS
 from braid.core.metadata.written import read_value
+from braid.core.options import require_choice
 from braid.core.types import ChunkKind, Filters
 
 COMPARISONS: Mapping[str, str] = {
@@ -85,13 +86,7 @@ def read_conditions(args: MultiDict[str, str], keys: Keys) -> tuple[Condition, .
     for key, comparison, value in rows:
         if not key:
             continue
-        if comparison not in COMPARISONS:
-            why = Reason(
-                "the comparison is %(given)s; choose from %(choices)s",
-                given=repr(comparison[:40]),
-                choices=", ".join(COMPARISONS),
-            )
-            raise InvalidInputError(why, field="metadata")
+        require_choice("comparison", comparison, COMPARISONS, field="metadata")
         if not value.strip() and comparison in _OPERATORS:
             raise InvalidInputError(f"{key[:40]!r} has no value to compare with; enter one", field="metadata")
         kinds = keys.get(key) or ((FACTS[key],) if key in FACTS else ())
@@ -189,14 +184,7 @@ def read_filters(args: MultiDict[str, str], keys: Callable[[], Keys]) -> ChosenF
     """
     kinds = tuple(dict.fromkeys(args.getlist("kind")))
     for kind in kinds:
-        if kind not in KINDS:
-            why = Reason(
-                "%(field)s is %(given)s; choose one of %(choices)s",
-                field="kind",
-                given=repr(kind[:40]),
-                choices=", ".join(KINDS),
-            )
-            raise InvalidInputError(why, field="file_types")
+        require_choice("kind", kind, KINDS, field="file_types")
     parts = cast(tuple[ChunkKind, ...], tuple(dict.fromkeys(args.getlist("part"))))  # checked by the filters
     conditions = read_conditions(args, keys()) if any(args.getlist("mkey")) else ()
     source = args.get("source", "").strip()

@@ -14,8 +14,8 @@ from braid.app.user.dataset_picker import is_everything
 from braid.app.user.datasets import Readable
 from braid.app.user.preferences import Preferences, Way
 from braid.core.datasets.metadata_keys import metadata_keys
-from braid.core.errors import InvalidInputError, Reason
-from braid.core.options import ABOUT, ALL, DEFAULTS, MAX_K, Datasets, Fusion, GroupBy, Mode
+from braid.core.errors import InvalidInputError
+from braid.core.options import ABOUT, ALL, DEFAULTS, MAX_K, Datasets, Fusion, GroupBy, Mode, require_choice
 
 MAX_CARRIED_CHARS = 500
 """Longest query repeated in the links of its result; a longer one would bloat the page."""
@@ -146,14 +146,7 @@ def keys_of(dataset_ids: Iterable[int]) -> Keys:
 
 def _choice(args: MultiDict[str, str], name: str, choices: tuple[str, ...], default: str) -> str:
     value = args.get(name) or default
-    if value not in choices:
-        why = Reason(
-            "%(field)s is %(given)s; choose one of %(choices)s",
-            field=name,
-            given=repr(value[:40]),
-            choices=", ".join(choices),
-        )
-        raise InvalidInputError(why, field=name)
+    require_choice(name, value, choices)
     return value
 
 
