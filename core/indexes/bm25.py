@@ -67,7 +67,6 @@ KEPT_TERMS = 4_096
 """Queries for one term that are kept: the collections of a search ask the same ones."""
 KEPT_COUNTS = 2_048
 """Counts of documents with a term that are kept of each open index."""
-
 KEPT_LIKE = 64
 """Expressions for tokens that begin like a word."""
 MOST_LIKE = 12

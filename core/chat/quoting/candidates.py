@@ -10,7 +10,7 @@ from itertools import repeat
 
 from braid.core.admission import give_way
 from braid.core.chat.citations import Citation
-from braid.core.chat.quoting.kinds import WHEN
+from braid.core.chat.quoting.kinds import CURRENCIES, WHEN
 from braid.core.chat.quoting.parts import (
     TextPart,
     asks_for_figure,
@@ -58,12 +58,11 @@ Around = Callable[[Passage], tuple[str, str]]
 """A passage → the texts of those before and after it in its document, under the same heading; empty at an end."""
 
 
-_MONEY = r"EUR|USD|GBP|JPY|KRW|CHF"
 _NUMBERED = re.compile(
     r"(?<!\d)()(\d{1,4}) ?(人部屋|号室|人用|年生|인실|호실|인용|학년)"
-    rf"|(?<![A-Za-z\d])(?!{_MONEY})([A-Za-z]{{1,5}}-?)(\d{{1,4}})(?![A-Za-z\d]|\.\d)"
-    rf"|(?<![\d.,$€£¥₩-])(?<!{_MONEY})(?<!(?:{_MONEY}) )()((?:19|20)\d\d)"
-    rf"(?![\d.,]*\d|-\d| ?(?:[円名人원명号호]|yen|won|people|{_MONEY}))"
+    rf"|(?<![A-Za-z\d])(?!{CURRENCIES})([A-Za-z]{{1,5}}-?)(\d{{1,4}})(?![A-Za-z\d]|\.\d)"
+    rf"|(?<![\d.,$€£¥₩-])(?<!{CURRENCIES})(?<!(?:{CURRENCIES}) )()((?:19|20)\d\d)"
+    rf"(?![\d.,]*\d|-\d| ?(?:[円名人원명号호]|yen|won|people|{CURRENCIES}))"
     r"|(?<![年년\d])(?<!년 )()(\d\d?)([月월])(?! ?\d)"
 )
 """Numbers that name one of several: of a room, a grade, a model, a year, a month."""
@@ -85,7 +84,7 @@ def numbered(text: str) -> dict[str, frozenset[str]]:
     {'DH-': frozenset({'20'}), '': frozenset({'2026'})}
     """
     found: dict[str, frozenset[str]] = {}
-    for each in _NUMBERED.finditer(text):
+    for each in _NUMBERED.finditer(unicodedata.normalize("NFKC", text)):
         kind, number, unit = [*(group for group in each.groups() if group is not None), ""][:3]
         found[kind + unit] = found.get(kind + unit, NO_TERMS) | {number}
     return found
@@ -217,11 +216,11 @@ class Asked:
         """Return whether a text is about another number than the question names: a model that it has not itself, or a
         year, a month or the like that its document lacks. A number with a bound, such as *since 2019*, is about more.
         """
-        asked, text, document = (unicodedata.normalize("NFKC", each) for each in (self.text, text, document))
-        if _BOUND.search(text) or _WHEN.search(asked):
+        asked = numbered(self.text)
+        if not asked or _BOUND.search(text) or _WHEN.search(self.text):
             return False
         there, known = numbered(text), numbered(document)
-        for kind, numbers in numbered(asked).items():
+        for kind, numbers in asked.items():
             others = there.get(kind, NO_TERMS)
             also = NO_TERMS if kind[:1].isascii() and kind else known.get(kind, NO_TERMS)
             if others and numbers.isdisjoint(others | also):

@@ -194,7 +194,8 @@ def extract(
         title = "related"
     else:
         match = chooser.judged(match, chosen[0], told)
-        title = {"absent": "related", "weak": "weak"}.get(match, "weak" if followed.is_lost else "extractive")
+        is_weak = match == "weak" or followed.is_lost
+        title = "related" if match == "absent" else "weak" if is_weak else "extractive"
         title = _in_language(by_number[chosen[0].number].text) if is_foreign and match == "strong" else title
     lead = say(title, asked.language)
     if not_calculated and any(each.value for each in chosen[:1]):
@@ -538,11 +539,11 @@ class _Chooser:
         lacks_noun = any(map(asked.is_noun, missing))
         is_one = not (asked.own or asked.wanted.list or asked.wanted.comparison)
         if is_one and not _is_foreign(asked, each.text, own):
-            text = "\n".join((*headings_of(own), each.text))
-            is_other = asked.names_another(text, "\n".join((text, *(self.citations[n].text for n in document))))
             if (like := self.like(each, told)) < self._least_like(missing, kinds):
                 return "absent"
-            if is_other or (kinds and lacks_noun and like < LEAST_LIKE_WITHOUT):
+            text = "\n".join((*headings_of(own), each.text))
+            there_too = "\n".join((text, *(self.citations[n].text for n in document)))
+            if (kinds and lacks_noun and like < LEAST_LIKE_WITHOUT) or asked.names_another(text, there_too):
                 return "weak"
         if match == "weak" and asked.said_in(asked.rarest, terms):
             is_whole = len(asked.said_in(asked.told_by, terms)) == len(asked.told_by)

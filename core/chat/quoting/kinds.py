@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+CURRENCIES = "EUR|USD|GBP|JPY|KRW|CHF"
 _AMOUNT = (
-    r"(?:[$€£¥￥₩]|\b(?:EUR|USD|GBP|JPY|KRW|CHF))\s?\d"
-    r"|(?<![\d,.])\d[\d,.]*+\s?(?:EUR|USD|GBP|JPY|KRW|CHF|euros?|dollars?|pounds?|yen|won|cents?)(?![a-z])"
+    rf"(?:[$€£¥￥₩]|\b(?:{CURRENCIES}))\s?\d"
+    rf"|(?<![\d,.])\d[\d,.]*+\s?(?:{CURRENCIES}|euros?|dollars?|pounds?|yen|won|cents?)(?![a-z])"
     r"|[\d万億千百]\s?(?:円|ドル|ユーロ|ウォン)|[\d만억천백]\s?(?:원|달러|유로|엔)"
     r"|\b(?:free of charge|for free)\b|無料|무료"
 )
