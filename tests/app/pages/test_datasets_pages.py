@@ -67,6 +67,14 @@ def admin(app: Flask) -> FlaskClient:
     return sign_in(app)
 
 
+@pytest.fixture(autouse=True)
+def no_message_of_an_earlier_test(ann: FlaskClient, eve: FlaskClient, admin: FlaskClient) -> None:
+    """The browsers are those of all tests here, and a message waits for the next page that is shown."""
+    for browser in (ann, eve, admin):
+        with browser.session_transaction() as session:
+            session.pop("_flashes", None)
+
+
 @pytest.fixture
 def dataset(ann: FlaskClient, here: Site) -> Dataset:
     """A new, empty dataset of hers."""
