@@ -1,7 +1,12 @@
-"""Small Office files as programs write them, made part by part."""
+"""Small Office files as programs write them, made part by part, and what Braid reads of them."""
 
 from __future__ import annotations
 
+import io
+
+import openpyxl
+
+from braid.core.ingest.readers import ParsedDocument, read_document
 from tests import samples
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -92,3 +97,35 @@ def chart(title: str, series: dict[str, list[tuple[str, str]]]) -> bytes:
     heading = f"<c:title><c:tx><c:rich><a:p><a:r><a:t>{title}</a:t></a:r></a:p></c:rich></c:tx></c:title>"
     drawn = f"<c:plotArea><c:barChart>{rows}</c:barChart></c:plotArea>"
     return element("c:chartSpace", f"<c:chart>{heading}{drawn}</c:chart>")
+
+
+def read(name: str, content: bytes | str) -> ParsedDocument:
+    return read_document(name, content.encode() if isinstance(content, str) else content, max_bytes=10**7)
+
+
+def text_of(name: str, content: bytes | str) -> str:
+    """Everything that is stored, with headings."""
+    sections = read(name, content).sections
+    return "\n".join(f"{each.heading_path}\n{each.header}\n{each.text}" for each in sections)
+
+
+def lines_of(name: str, content: bytes | str) -> list[str]:
+    return [line for each in read(name, content).sections for line in each.text.split("\n") if line]
+
+
+def saved(document: object) -> bytes:
+    stream = io.BytesIO()
+    document.save(stream)  # type: ignore[attr-defined]
+    return stream.getvalue()
+
+
+def sheet(*rows: tuple[object, ...], merged: tuple[str, ...] = ()) -> bytes:
+    book = openpyxl.Workbook()
+    page = book.active
+    assert page is not None
+    page.title = "Plan"
+    for row in rows:
+        page.append(list(row))
+    for area in merged:
+        page.merge_cells(area)
+    return saved(book)
