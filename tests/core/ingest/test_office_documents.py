@@ -12,19 +12,7 @@ from openpyxl.styles import Font
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import read_document
 from tests import more_samples, samples
-from tests.office_files import (
-    STRICT,
-    R,
-    chart,
-    element,
-    lines_of,
-    paragraph,
-    read,
-    saved,
-    sheet,
-    text_of,
-    word,
-)
+from tests.office_files import STRICT, R, chart, element, lines_of, paragraph, read, saved, sheet, text_of, word
 
 ODT = more_samples.odt_manual()
 

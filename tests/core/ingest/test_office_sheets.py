@@ -14,16 +14,7 @@ from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import read_document
 from braid.core.ingest.readers.office.number_format import number_format
 from tests import more_samples, samples
-from tests.office_files import (
-    A,
-    chart,
-    lines_of,
-    paragraph,
-    read,
-    saved,
-    sheet,
-    word,
-)
+from tests.office_files import A, chart, lines_of, paragraph, read, saved, sheet, word
 
 # ---------------------------------------------------------------- merged cells
 

@@ -10,12 +10,7 @@ from pptx.util import Inches
 
 from braid.core.ingest.readers import read_document
 from braid.core.ingest.readers.office.slides import ShapeBox, in_reading_order
-from tests.office_files import (
-    A,
-    lines_of,
-    read,
-    saved,
-)
+from tests.office_files import A, lines_of, read, saved
 
 
 def test_boxes_of_a_slide_are_read_from_the_top_and_column_by_column() -> None:

@@ -8,11 +8,7 @@ import pytest
 
 from braid.core.errors import UnreadableDocumentError
 from tests import more_samples, samples
-from tests.office_files import (
-    lines_of,
-    read,
-    text_of,
-)
+from tests.office_files import lines_of, read, text_of
 
 
 def test_numbers_struck_out_text_and_comments_of_open_document_are_read() -> None:
