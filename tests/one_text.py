@@ -44,7 +44,7 @@ from braid.core.models.pieces import whole
 from braid.core.models.prompts import Prompts
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Hit, Passage, Query, SearchResult
-from tests.core.chat.test_featured import answer
+from tests.core.chat.featured import answer
 from tests.web import bearer, make_app, sign_in, site_of
 from tests.worlds import document
 

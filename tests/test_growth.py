@@ -45,8 +45,8 @@ from braid.core.text.sentences import sentences
 from braid.core.text.token_budget import both_ends, fitting
 from braid.core.text.units import unify_units
 from braid.core.types import Hit
+from tests.core.chat.featured import answer
 from tests.core.chat.test_extractive import passage
-from tests.core.chat.test_featured import answer
 
 UNITS = (
     *(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from braid.core.chat.quoting.wanted import Wanted, without_asking
+from tests.core.chat.featured import answer
 from tests.core.chat.test_extractive import passage
-from tests.core.chat.test_featured import answer
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import Section
 from braid.core.types import ChunkInput
 from tests import samples
+from tests.core.ingest.reading import read
 from tests.core.ingest.test_chunking import document
-from tests.core.ingest.test_readers import read
 
 LONG = "The pump stands in hall 4 and was built in 1911 by two brothers. Only trained persons may open it, never alone."
 CONTENTS = ["Contents", "1 Safety ......... 2", "1.1 Fire ......... 2", "2 Use ......... 3"]

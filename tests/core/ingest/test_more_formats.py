@@ -16,7 +16,7 @@ from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers import ParsedDocument, outlook, read_document
 from braid.core.ingest.readers.document import SourceFile
 from tests import more_samples, samples
-from tests.core.ingest.test_readers import ENTITIES, with_part
+from tests.core.ingest.test_unreadable_files import ENTITIES, with_part
 
 MAX_BYTES = 5_000_000
 

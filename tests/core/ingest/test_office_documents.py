@@ -15,14 +15,8 @@ from tests import more_samples, samples
 from tests.office_files import STRICT, R, chart, element, lines_of, paragraph, read, saved, sheet, text_of, word
 
 ODT = more_samples.odt_manual()
-
-
 DOCTYPE = b'<!DOCTYPE library:library PUBLIC "-//OpenOffice.org//DTD OfficeDocument 1.0//EN" "library.dtd">'
-
-
 HEADER = "application/vnd.openxmlformats-officedocument.wordprocessingml.header+xml"
-
-
 ENTITY = b'<!DOCTYPE x [<!ENTITY a "aaaa">]>'
 
 

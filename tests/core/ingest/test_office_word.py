@@ -28,8 +28,6 @@ from tests.office_files import (
 )
 
 ODT = more_samples.odt_manual()
-
-
 HTML_TABLE = (
     "<table><tr><td>Name</td><td>Ada Osei</td></tr><tr><td>Plan</td><td>As below<table><tr><td>Date</td>"
     "<td>Place</td></tr><tr><td>4 March</td><td>Leith</td></tr></table>or later</td></tr></table>"

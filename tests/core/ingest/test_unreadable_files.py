@@ -13,22 +13,11 @@ from braid.core.ingest.readers.archive import MAX_ENTRIES
 from tests import samples
 from tests.core.ingest.reading import MAX_BYTES, read
 
-
 DOCX, XLSX, PPTX, PDF = samples.docx_manual(), samples.xlsx_staff(), samples.pptx_talk(), samples.pdf([["text"]] * 3)
-
-
 EPUB, MAIL = samples.epub(), samples.mail()
-
-
 ENTITIES = b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
-
-
 LAUGHS = ENTITIES.decode() + "<x>&b;</x>"
-
-
 PROTECTION = b'<encryption xmlns:x="enc"><x:CipherReference URI="OEBPS/text/two.xhtml"/></encryption>'
-
-
 DEEP = 200_000
 
 

@@ -1,4 +1,4 @@
-"""The database: what it remembers, and what only one of SQLite and PostgreSQL does; test_contract has both."""
+"""The database: what it remembers, and what only one of SQLite and PostgreSQL does; test_database_contract has both."""
 
 from __future__ import annotations
 
