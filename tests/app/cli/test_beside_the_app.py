@@ -17,7 +17,7 @@ from braid.app.cli.serve import _short_lived_key
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
-from tests.app.mcp.test_mcp import call
+from tests.app.mcp.sessions import call
 from tests.fakes import HashEmbeddings
 from tests.web import make_app, serving
 from tests.worlds import WAIT_S

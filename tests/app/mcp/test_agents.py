@@ -17,7 +17,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.ingest.ingest import ingest_bytes
-from tests.app.mcp.test_mcp import call
+from tests.app.mcp.sessions import call
 from tests.web import add_user, bearer, make_app, serving, site_of
 from tests.worlds import WAIT_S
 

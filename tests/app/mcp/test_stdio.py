@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp import Client, StdioServerParameters
 
-from tests.app.mcp.test_mcp import call, run
+from tests.app.mcp.sessions import call, run
 from tests.worlds import WAIT_S
 
 
