@@ -78,7 +78,7 @@ def exported(served: Served) -> list[dict[str, Any]]:
     return messages
 
 
-def test_a_kill_in_the_middle_of_an_answer_over_the_api_loses_neither_the_question_nor_what_was_shown(
+def test_a_kill_amid_an_answer_over_the_api_loses_neither_question_nor_what_was_shown(
     served: Served, model: ModelServer
 ) -> None:
     model.delay_s = 0.05

@@ -4,120 +4,28 @@ from __future__ import annotations
 
 import io
 import re
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import insert, update
-from werkzeug.test import TestResponse
 
 from braid.app.pages.datasets.document_list import DocumentList, document_list
 from braid.app.site import Site
-from braid.config.settings import Settings
-from braid.core.braid import Braid
-from braid.core.ledger.tables import JobRow
 from braid.core.types import ChunkInput, Dataset, DocumentInput
 from tests import samples
+from tests.app.pages.datasets.sent import rows, settled, text_of, upload
 from tests.fakes import HashEmbeddings
-from tests.web import add_user, csrf_token, make_app, post_form, sign_in, site_of
+from tests.web import post_form
 from tests.worlds import WAIT_S, eventually, html_page, web_site
 
 pytestmark = pytest.mark.usefixtures("with_copy")
 
+
 JAPANESE_PDF = samples.pdf([["Fees"], [samples.JAPANESE[:40]]])
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
-    with Braid(tmp_path_factory.mktemp("datasets") / "data", embedding_model=HashEmbeddings()) as braid:
-        settings = Settings(max_file_mb=1, max_import_mb=1, allow_private_urls=True)
-        opened = make_app(braid, settings, jobs=True)
-        yield opened
-        site_of(opened).close()
-
-
-@pytest.fixture
-def here(app: Flask) -> Site:
-    return site_of(app)
-
-
-@pytest.fixture(scope="module")
-def ann(app: Flask) -> FlaskClient:
-    """A user who is signed in."""
-    return sign_in(app, add_user(app, "ann").name)
-
-
-@pytest.fixture(scope="module")
-def eve(app: Flask) -> FlaskClient:
-    """Another user."""
-    return sign_in(app, add_user(app, "eve").name)
-
-
-@pytest.fixture(scope="module")
-def admin(app: Flask) -> FlaskClient:
-    """The administrator."""
-    return sign_in(app)
-
-
-@pytest.fixture(autouse=True)
-def no_message_of_an_earlier_test(ann: FlaskClient, eve: FlaskClient, admin: FlaskClient) -> None:
-    """The browsers are those of all tests here, and a message waits for the next page that is shown."""
-    for browser in (ann, eve, admin):
-        with browser.session_transaction() as session:
-            session.pop("_flashes", None)
-
-
-@pytest.fixture
-def dataset(ann: FlaskClient, here: Site) -> Dataset:
-    """A new, empty dataset of hers."""
-    post_form(ann, "/datasets", name="Notes")
-    return here.braid.ledger.all_datasets()[-1]
-
-
-@pytest.fixture
-def shared(here: Site) -> Dataset:
-    name = f"Handbook {time.time_ns()}"
-    entry = here.braid.registry.add(name, "shared_main_db", description="For everybody")
-    return here.braid.dataset(entry.id)
-
-
-def upload(client: FlaskClient, dataset: Dataset, name: str, content: bytes, **more: object) -> TestResponse:
-    """Send a file as the page's script does."""
-    headers = {"X-CSRFToken": csrf_token(client), "Accept": "application/json"}
-    query = {"name": name, **more}
-    address = f"/datasets/{dataset.id}/files"
-    return client.post(address, data=content, query_string=query, headers=headers, mimetype="application/octet-stream")
-
-
-def text_of(client: FlaskClient, path: str) -> str:
-    response = client.get(path)
-    assert response.status_code == 200, response.get_data(as_text=True)
-    return response.get_data(as_text=True)
-
-
-def settled(client: FlaskClient, dataset: Dataset) -> str:
-    """The list of documents when nothing is under way any more."""
-
-    def still() -> str:
-        page = text_of(client, f"/datasets/{dataset.id}/live")
-        return "" if 'data-busy="1"' in page else page
-
-    return eventually(still, pause_s=0.1)
-
-
-def rows(page: str) -> dict[str, str]:
-    """Name → stage, of the list."""
-    found = re.findall(r'<tr id="[^"]+" data-stage="(\w+)">.*?class="grow">\s*(.*?)</th>', page, re.S)
-    names = ((stage, re.search(r">([^<]+)</a>", text) or re.match(r"([^<\n]+)", text)) for stage, text in found)
-    return {name[1].strip(): stage for stage, name in names if name}
 
 
 @pytest.fixture
@@ -385,118 +293,6 @@ def test_a_failed_upload_is_tried_again_or_removed_with_its_file(
     assert spooled() == []
 
 
-# ---------------------------------------------------------------- the list
-
-
-@pytest.fixture
-def many(here: Site, dataset: Dataset) -> Dataset:
-    """With 60 documents, and a failed one."""
-    here.braid.ledger.put_documents(
-        dataset.id,
-        [DocumentInput(f"n/{i:02}.md", f"Note {i:02}", "md", (ChunkInput(f"note {i}"),)) for i in range(60)],
-    )
-    here.braid.ledger.put_failed(dataset.id, "scan.pdf", title="scan.pdf", file_type="pdf", error="no text in it")
-    assert here.braid.indexer.wait(WAIT_S)
-    return dataset
-
-
-def test_an_unreadable_file_is_not_ready_and_one_that_is_read_anew_is_listed_once(
-    ann: FlaskClient, here: Site, many: Dataset
-) -> None:
-    new = {"user_id": 1, "kind": "upload", "dataset_id": many.id, "state": "running", "error": "", "result": {}}
-    new |= {"done": 0, "total": 0, "attempts": 1, "created_at": 1.0}
-    with here.braid.ledger.database.write() as connection:
-        connection.execute(insert(JobRow).values(title="new.pdf", payload={}, **new))
-    told = text_of(ann, f"/datasets/{many.id}/live")
-    assert "60 of 62 ready · 1 unreadable ·" in told
-    here.braid.ledger.database.change(update(JobRow).values(title="scan.pdf"))
-    page = text_of(ann, f"/datasets/{many.id}/live")
-    assert "60 of 61 ready · 1 unreadable ·" in page
-    assert re.findall(r'data-stage="(\w+)">[^✓]*?scan\.pdf', page.partition("Note")[0]) == ["reading"]
-
-
-def test_the_list_is_paged_searched_and_filtered(ann: FlaskClient, many: Dataset) -> None:
-    first, second = (rows(text_of(ann, f"/datasets/{many.id}?page={page}")) for page in (0, 1))
-    assert (len(first), len(second), len(first | second)) == (50, 11, 61)
-    assert rows(text_of(ann, f"/datasets/{many.id}?name=NOTE+07")) == {"Note 07": "done"}
-    assert rows(text_of(ann, f"/datasets/{many.id}?state=failed")) == {"scan.pdf": "failed"}
-    assert "scan.pdf" not in rows(text_of(ann, f"/datasets/{many.id}?state=done"))
-    assert rows(text_of(ann, f"/datasets/{many.id}?state=waiting")) == {}
-    assert "No document matches." in text_of(ann, f"/datasets/{many.id}?name=%25")
-    for odd in ("page=-1", "page=x", f"page={10**30}", "state=nonsense", "name=%00"):
-        assert ann.get(f"/datasets/{many.id}?{odd}").status_code == 200
-
-
-def test_documents_are_deleted_and_undo_brings_them_back(ann: FlaskClient, here: Site, many: Dataset) -> None:
-    where, ledger = f"/datasets/{many.id}", here.braid.ledger
-    chosen = [str(document.id) for document in ledger.documents(many.id, limit=3)]
-    assert post_form(ann, f"{where}/documents/remove", document=chosen).status_code == 302
-    assert here.braid.dataset(many.id).documents == 58
-    assert not [d for d in ledger.documents(many.id) if str(d.id) in chosen]
-    told = text_of(ann, where)
-    assert "3 documents deleted." in told
-    [deletion] = re.findall(r'name="c" value="(\d+)">\s*<span role="status">3 documents deleted', told)
-    assert 'id="deleted-documents"' in told
-    assert post_form(ann, f"{where}/documents/deleted", act="undo", c=deletion).status_code == 302
-    assert here.braid.dataset(many.id).documents == 61
-    told = text_of(ann, where)
-    assert "3 documents are back." in told
-    assert 'id="deleted-documents"' not in told
-
-
-def test_one_deleted_document_is_restored_or_goes_for_good(
-    ann: FlaskClient, eve: FlaskClient, here: Site, dataset: Dataset
-) -> None:
-    ledger, where = here.braid.ledger, f"/datasets/{dataset.id}"
-    ids = [
-        ledger.put_document(dataset.id, DocumentInput(f"{n}.md", f"Note {n}", "md", (ChunkInput(n),))).document_id
-        for n in ("one", "two")
-    ]
-    post_form(ann, f"{where}/documents/remove", document=[str(each) for each in ids])
-    assert post_form(eve, f"{where}/documents/deleted", act="restore", c=ids[0]).status_code == 404
-    assert post_form(ann, f"{where}/documents/deleted", act="other", c=ids[0]).status_code == 400
-    ledger.put_document(dataset.id, DocumentInput("one.md", "Another", "md", (ChunkInput("other"),)))
-    post_form(ann, f"{where}/documents/deleted", act="restore", c=ids[0])
-    assert "Another document has this name now, so it stays deleted: one.md." in text_of(ann, where)
-    post_form(ann, f"{where}/documents/deleted", act="restore", c=ids[1])
-    assert {each.title for each in ledger.documents(dataset.id)} == {"Another", "Note two"}
-    asked = post_form(ann, f"{where}/documents/deleted", act="erase", c=ids[0]).get_data(as_text=True)
-    assert "Permanently delete this document?" in asked
-    assert "Note one" in asked
-    post_form(ann, f"{where}/documents/deleted", act="erase", c=ids[0], confirmed="1")
-    assert here.deleted_documents.of_dataset(dataset.id) == []
-
-
-def test_a_document_shows_the_passages_that_were_read(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
-    chunks = [ChunkInput(f"Passage {i}.", heading_path="Guide > Fees", page=i + 1, page_end=i + 1) for i in range(60)]
-    stored = here.braid.ledger.put_document(dataset.id, DocumentInput("g.pdf", "Guide", "pdf", tuple(chunks)))
-    page = text_of(ann, f"/datasets/{dataset.id}/documents/{stored.document_id}")
-    assert "Fees" in page
-    assert "page 50" in page
-    assert "Passage 50." not in page
-    assert "Passage 50." in text_of(ann, f"/datasets/{dataset.id}/documents/{stored.document_id}?start=50")
-
-
-def test_what_documents_say_and_are_called_is_never_html(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
-    evil = "<script>alert(1)</script><img src=x onerror=alert(1)>"
-    document = DocumentInput(f"{evil}.md", evil, "md", (ChunkInput(evil, heading_path=evil),))
-    stored = here.braid.ledger.put_document(dataset.id, document)
-    here.braid.ledger.rename_dataset(dataset.id, evil)
-    pages = ["", f"/documents/{stored.document_id}", "/statistics", "/live"]
-    for page in [text_of(ann, f"/datasets/{dataset.id}{path}") for path in pages] + [text_of(ann, "/datasets")]:
-        assert "<script>alert" not in page
-        assert "<img src=x" not in page
-
-
-def test_figures_of_a_dataset(ann: FlaskClient, here: Site, many: Dataset) -> None:
-    texts = (ChunkInput(samples.JAPANESE),)
-    document = DocumentInput("a.txt", "A", "txt", texts, date=1_700_000_000.0, size_bytes=2048)
-    here.braid.ledger.put_document(many.id, document)
-    page = text_of(ann, f"/datasets/{many.id}/statistics")
-    for row in (r"md</th>.*?>60<", r"pdf</th>.*?>1<", r"2023-11</th>.*?>1<", r"Japanese</th>.*?>1<"):
-        assert re.search(rf'<th scope="row">{row}', page), row
-
-
 # ---------------------------------------------------------------- export, import, embedding anew
 
 
@@ -556,112 +352,3 @@ def test_all_passages_are_embedded_anew(ann: FlaskClient, here: Site, many: Data
     post_form(ann, f"/datasets/{many.id}/reembed")
     settled(ann, many)
     assert model.documents_embedded - before == 60
-
-
-# ---------------------------------------------------------------- who may see and do what
-
-
-PATHS = (
-    ("GET", ""),
-    ("GET", "/live"),
-    ("GET", "/statistics"),
-    ("GET", "/documents/{document}"),
-    ("POST", "/files"),
-    ("POST", "/files/form"),
-    ("POST", "/text"),
-    ("POST", "/url"),
-    ("POST", "/name"),
-    ("POST", "/delete"),
-    ("POST", "/documents/remove"),
-    ("POST", "/documents/deleted"),
-    ("POST", "/export"),
-    ("POST", "/reembed"),
-    ("POST", "/jobs/retry"),
-    ("POST", "/jobs/cancel"),
-)
-
-
-@pytest.mark.parametrize(("method", "path"), PATHS)
-def test_datasets_of_others_do_not_exist(
-    here: Site, dataset: Dataset, method: str, path: str, eve: FlaskClient, admin: FlaskClient
-) -> None:
-    stored = here.braid.ledger.put_document(dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput("one"),)))
-    address = f"/datasets/{dataset.id}{path.format(document=stored.document_id)}"
-    for other in (eve, admin):
-        form = {"csrf_token": csrf_token(other), "confirmed": "1", "document": str(stored.document_id)}
-        response = other.get(address) if method == "GET" else other.post(address, data=form)
-        assert response.status_code == 404
-    assert here.braid.dataset(dataset.id).documents == 1
-
-
-def test_jobs_of_others_do_not_exist(ann: FlaskClient, eve: FlaskClient, here: Site, dataset: Dataset) -> None:
-    upload(ann, dataset, "photo.gif", samples.GIF)
-    settled(ann, dataset)
-    [job] = here.background.store.of_dataset(dataset.id, kinds=("upload",), states=("failed",))
-    post_form(eve, "/datasets", name="Mine")
-    own = here.braid.ledger.all_datasets()[-1]
-    for address in (f"/datasets/{own.id}/jobs/{job.id}/remove", f"/datasets/{own.id}/jobs/{job.id}/retry"):
-        assert post_form(eve, address).status_code == 404
-    assert eve.get(f"/datasets/{own.id}/exports/{job.id}").status_code == 404
-
-
-def test_shared_datasets_are_read_by_users_and_filled_by_administrators(
-    ann: FlaskClient, admin: FlaskClient, here: Site, shared: Dataset
-) -> None:
-    assert upload(admin, shared, "travel.md", b"# Travel\n\nBook early.").status_code == 202
-    assert rows(settled(admin, shared)) == {"Travel": "done"}
-    actions = [each.action for each in here.audit.entries()]
-    actions.remove("shared_db.added")  # the list was changed as with an editor, which is noted a moment later
-    assert actions[0] == "documents.added"
-    page = text_of(ann, f"/datasets/{shared.id}")
-    forms = re.findall(r'<form class="([^"]*)" method="post"', page.partition("<main")[2])
-    assert (rows(page), 'id="upload"' in page, forms, page.partition("<main")[2].count("csrf_token")) == (
-        {"Travel": "done"},
-        False,
-        ["summarise", "ask-own"],
-        2,
-    )
-    assert shared.name in text_of(ann, "/datasets")
-    assert upload(ann, shared, "b.md", b"text").status_code == 403
-    for path in ("/text", "/documents/remove", "/export", "/reembed", "/name", "/delete"):
-        assert post_form(ann, f"/datasets/{shared.id}{path}").status_code == 403
-    here.braid.registry.update(shared.id, enabled=False)
-    assert ann.get(f"/datasets/{shared.id}").status_code == 404
-    assert '<span class="chip">off</span>' in admin.get("/datasets").text
-    assert admin.get(f"/datasets/{shared.id}").status_code == 200
-
-
-@pytest.mark.one_app
-def test_limits_are_said(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
-    limits = {"max_user_documents": 1, "max_user_datasets": 1, "max_waiting_jobs": 1, "min_free_disk_mb": 10**7}
-    here.braid.ledger.put_document(dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput("one"),)))
-    upload(ann, dataset, "photo.gif", samples.GIF)
-    settled(ann, dataset)
-    before, told = here.settings, {}
-    for name, value in limits.items():
-        one: dict[str, Any] = {name: value}
-        here.settings = Settings(**one)
-        path = "/datasets" if name == "max_user_datasets" else f"/datasets/{dataset.id}/text"
-        response = post_form(ann, path, name="Another", title="a", text="b")
-        told[name] = (response.status_code, response.get_data(as_text=True))
-    here.settings = before
-    assert {name: status for name, (status, _) in told.items()} == {
-        **dict.fromkeys(limits, 400),
-        "min_free_disk_mb": 503,
-    }
-    assert "You have 1 documents, with deleted ones" in told["max_user_documents"][1]
-    assert "You have 1 datasets, which is the limit" in told["max_user_datasets"][1]
-    assert "1 uploads wait or have failed" in told["max_waiting_jobs"][1]
-    assert "almost full" in told["min_free_disk_mb"][1]
-
-
-def test_exports_and_embedding_anew_count_as_waiting(braid: Braid) -> None:
-    app = make_app(braid, replace(Settings(), max_waiting_jobs=2))
-    dataset = braid.ledger.add_dataset(site_of(app).accounts.all()[0].id, "Mine")
-    client = sign_in(app)
-    token = csrf_token(client)
-    paths = [f"/datasets/{dataset.id}/{what}" for what in ("export", "reembed", "export")]
-    statuses = [client.post(path, data={"csrf_token": token}).status_code for path in paths]
-    assert statuses == [302, 302, 400]
-    huge = client.post(f"/datasets/{dataset.id}/documents/remove", data={"csrf_token": token, "document": "9" * 5000})
-    assert huge.status_code in (302, 400)

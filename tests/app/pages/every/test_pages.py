@@ -2,101 +2,38 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
-import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from flask_babel import force_locale
-from sqlalchemy.exc import OperationalError
 
-from braid.app.auth.access import rule_of
-from braid.app.factory import create_app
 from braid.app.pages.status import index_status
-from braid.app.site import EXTENSION, Site
-from braid.config.settings import Settings
 from braid.core.braid import Braid
-from braid.core.errors import ClosedError
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import ChunkInput, DocumentInput
+from tests.app.pages.every.shown import EMPTY, HANDBOOK, NOTES, results_of
 from tests.fakes import HashEmbeddings
-from tests.web import fresh_app, make_app, sign_in, text_of
+from tests.web import make_app, sign_in, text_of
 from tests.worlds import WAIT_S, eventually
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
+
+
 APP = ROOT / "app"
-NOTES, EMPTY, HANDBOOK = 1, 2, -1
+
 
 Put = Callable[..., str]
-
-
-LIBRARY = (
-    (NOTES, "notes/printer.md", "Printer notes", "The printer shows error E-4711 when the tray is empty."),
-    (NOTES, "notes/printer.ja.md", "プリンターのメモ", "用紙がないと、プリンターにエラーコードが表示されます。"),
-    (NOTES, "notes/printer.ko.md", "프린터 메모", "용지가 없으면 프린터에 오류 코드가 나타납니다."),
-    (HANDBOOK, "travel.md", "Travel", "Book trains through the travel office.", "Hotels need a receipt."),
-)
-
-
-def fill(braid: Braid) -> Braid:
-    """The local user with a full and an empty dataset, and a shared dataset."""
-    user = braid.ledger.add_user("local")
-    braid.ledger.add_dataset(user.id, "My notes")
-    braid.ledger.add_dataset(user.id, "Empty")
-    braid.registry.add("Handbook", "shared_main_db", description="For everybody")
-    braid.dataset(HANDBOOK)
-    for dataset_id, source, title, *texts in LIBRARY:
-        chunks = tuple(ChunkInput(text) for text in texts)
-        braid.ledger.put_document(dataset_id, DocumentInput(source, title, "md", chunks))
-    assert braid.indexer.wait(WAIT_S)
-    return braid
-
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
-    """The filled library for tests that only read."""
-    with Braid(tmp_path_factory.mktemp("shelf") / "data", embedding_model=HashEmbeddings()) as braid:
-        yield fill(braid)
-
-
-@pytest.fixture(scope="module")
-def session(shelf: Braid) -> FlaskClient:
-    """A browser that signed in once: hashing a password takes longer than most of these tests."""
-    return sign_in(make_app(shelf))
-
-
-@pytest.fixture
-def client(session: FlaskClient) -> FlaskClient:
-    """A signed-in browser with no other cookies, for tests that only read."""
-    cookie = session.get_cookie("braid_session")
-    assert cookie is not None
-    client = session.application.test_client()
-    client.set_cookie("braid_session", cookie.value)
-    return client
-
-
-@pytest.fixture
-def library(braid: Braid) -> Braid:
-    """The filled library for tests that change it."""
-    return fill(braid)
 
 
 @pytest.fixture
 def own_client(library: Braid) -> FlaskClient:
     """A signed-in browser, for tests that change the library."""
     return sign_in(make_app(library))
-
-
-def results_of(client: FlaskClient, query: str, **arguments: object) -> str:
-    """The HTML of the result part."""
-    response = client.get("/search", query_string={"q": query, "d": [NOTES, HANDBOOK], **arguments})
-    assert response.status_code == 200
-    return response.text.partition('<section id="results"')[2]
 
 
 # ---------------------------------------------------------------- the first page
@@ -196,7 +133,7 @@ def test_personal_and_shared_datasets_are_searched_together(client: FlaskClient)
     assert "Printer notes" in results_of(client, "receipt tray", mode="keyword")
 
 
-def test_a_form_without_a_tick_searches_the_personal_datasets_and_an_address_those_that_are_preferred(
+def test_a_form_without_a_tick_searches_personal_datasets_and_an_address_the_preferred_ones(
     client: FlaskClient,
 ) -> None:
     page = client.get("/search?q=receipt&mode=keyword&offered=1,2,-1").text
@@ -449,167 +386,6 @@ def test_failing_model_is_said_in_the_status(client: FlaskClient) -> None:
         status = index_status(progress, 40)
     assert status.state == "failed"
     assert "the model cannot be loaded" in status.text
-
-
-# ---------------------------------------------------------------- security
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "[::1]:8000", "LOCALHOST", "127.0.0.1:9000"])
-def test_this_computer_is_served(client: FlaskClient, host: str) -> None:
-    assert client.get("/healthz", headers={"Host": host}).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example",
-        "evil.example:8000",
-        "127.0.0.1.evil.example",
-        "localhost.evil.example:8000",
-        pytest.param(
-            "localhost:8000@evil.example",
-            marks=pytest.mark.in_process("Caddy refuses such a name itself", of=("caddy",)),
-        ),
-        "127.0.0.1:8000:8000",
-        "192.168.0.7:8000",
-        "0.0.0.0:8000",
-        "[::2]:8000",
-        pytest.param("<script>", marks=pytest.mark.in_process("Caddy refuses such a name itself", of=("caddy",))),
-        pytest.param(" ", marks=pytest.mark.in_process("it refuses an empty name itself, or sends its own")),
-    ],
-)
-@pytest.mark.parametrize("path", ["/", "/search?q=printer", "/login", "/healthz", "/static/braid.css", "/nothing"])
-def test_foreign_host_is_refused_everywhere(client: FlaskClient, host: str, path: str) -> None:
-    response = client.get(path, headers={"Host": host})
-    assert response.status_code == 400
-    assert "Braid does not answer under this name" in response.text
-
-
-def test_an_allowed_name_is_served_and_no_other(shelf: Braid) -> None:
-    client = make_app(shelf, Settings(allowed_hosts=("braid.example",))).test_client()
-    answers = {
-        host: client.get("/healthz", headers={"Host": host}).status_code
-        for host in ("braid.example", "Braid.Example:8443", "evil.example", "braid.example.evil.example", "localhost")
-    }
-    assert answers == {
-        "braid.example": 200,
-        "Braid.Example:8443": 200,
-        "evil.example": 400,
-        "braid.example.evil.example": 400,
-        "localhost": 200,
-    }
-
-
-@pytest.mark.parametrize(
-    "path", ["/", "/search?q=printer", "/search?k=abc", "/nothing", "/status.json", "/static/braid.css", "/account"]
-)
-def test_security_headers_are_on_every_response(client: FlaskClient, path: str) -> None:
-    with client.get(path) as response:
-        headers = response.headers
-    policy = headers["Content-Security-Policy"]
-    assert "default-src 'none'" in policy
-    assert "frame-ancestors 'none'" in policy
-    assert "unsafe" not in policy
-    assert headers["X-Content-Type-Options"] == "nosniff"
-    assert headers["Referrer-Policy"] == "same-origin"
-
-
-@pytest.mark.parametrize("path", ["/search", "/search?q=printer&d=1&d=-1", "/nothing", "/search?k=abc", "/account"])
-def test_pages_have_nothing_inline(client: FlaskClient, path: str) -> None:
-    page = client.get(path).text
-    assert re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|javascript:|https?://", page) is None
-
-
-def test_search_pages_change_nothing(client: FlaskClient) -> None:
-    """Three fields are sent by POST since they may be long; a token that only reads is enough for them, too."""
-    app = client.application
-    routes = [rule for rule in app.url_map.iter_rules() if rule.endpoint.startswith("braid.search.")]
-    with app.app_context():
-        sent = [rule for rule in routes if not (rule.methods or set()) <= {"GET", "HEAD", "OPTIONS"}]
-        assert [(rule.rule, rule_of(rule.endpoint)) for rule in sent] == [("/search/fields", ("user", "read"))]
-    assert client.post("/search").status_code == 405
-
-
-def test_personal_pages_are_not_cached(client: FlaskClient) -> None:
-    assert client.get("/search?q=printer").headers["Cache-Control"] == "no-store"
-
-
-# ---------------------------------------------------------------- errors and logs
-
-
-def test_unexpected_error_is_a_page_with_an_id_and_keeps_the_text_out_of_the_log(
-    library: Braid, caplog: pytest.LogCaptureFixture
-) -> None:
-    app = fresh_app(library)
-
-    @app.get("/boom")
-    def boom() -> str:
-        raise ValueError("a sentence from a document")
-
-    with caplog.at_level(logging.INFO):
-        response = app.test_client().get("/boom?q=private+question")
-    assert response.status_code == 500
-    assert response.headers["X-Request-ID"] in response.text
-    assert response.headers["X-Request-ID"] in caplog.text
-    assert "type=ValueError" in caplog.text
-    assert "sentence" not in caplog.text + response.text
-    assert "private" not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("outage", "told"),
-    [
-        (
-            OperationalError("insert", {"text": "a sentence"}, Exception("server closed the connection")),
-            "the database does not answer; try again in a moment",
-        ),
-        (
-            OSError(errno.ENOSPC, "No space left on device", "a sentence"),
-            "the disk of the server is full; tell the administrator",
-        ),
-        (ClosedError("this Braid is closed"), "Braid is being stopped; try again in a moment"),
-    ],
-)
-def test_an_outage_of_the_store_is_named_and_may_be_over_soon(library: Braid, outage: Exception, told: str) -> None:
-    app = fresh_app(library)
-
-    @app.get("/boom")
-    def boom() -> str:
-        raise outage
-
-    response = app.test_client().get("/boom", headers={"Accept": "application/json"})
-    assert response.status_code == 503
-    assert response.headers["Retry-After"] == "5"
-    assert response.get_json()["detail"] == told
-    assert "sentence" not in response.text
-
-
-def test_query_is_not_logged(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):
-        results_of(client, "unmentionable")
-    assert "event=request" in caplog.text
-    assert "unmentionable" not in caplog.text
-
-
-@pytest.mark.one_machine
-def test_without_an_open_directory_the_app_opens_that_of_the_settings(braid: Braid) -> None:
-    app = create_app(Settings(data_dir=braid.data_dir))
-    here: Site = app.extensions[EXTENSION]
-    try:
-        assert here.braid.data_dir == braid.data_dir
-        assert not here.braid.is_owner, "the fixture is"
-    finally:
-        here.close()
-        here.braid.close()
-
-
-def test_programs_get_problem_details(client: FlaskClient) -> None:
-    problem = client.get("/nothing.json")
-    assert problem.status_code == 404
-    assert problem.mimetype == "application/problem+json"
-    assert problem.json is not None
-    assert problem.json["status"] == 404
-    assert problem.json["request_id"] == problem.headers["X-Request-ID"]
 
 
 # ---------------------------------------------------------------- languages
