@@ -21,10 +21,10 @@ PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.led
 # pdoc, after the names of the package have been imported, which it imports when they are asked for.
 # It does not know where a TypedDict has the fields of another from, and says so.
 PDOC := import sys, braid, pdoc.__main__ as pdoc; [getattr(braid, name) for name in braid.__all__]; pdoc.cli(sys.argv[1:])
-INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --prefer-binary --no-compile
-# pip would do it on one processor, with the packages' own tests.
+INSTALL := $(BIN)/python deploy/install.py
+# Installers would do it with the packages' own tests.
 COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib
-PEERS_INSTALL := .venv-peers/bin/python -m pip install -qq --disable-pip-version-check --prefer-binary
+PEERS_INSTALL := .venv-peers/bin/python deploy/install.py
 
 .DEFAULT_GOAL := help
 .PHONY: help run quick test long lint fix bench bench-peers installs chaos reference clean
@@ -79,13 +79,13 @@ clean:  ## remove what was built or installed; data/ stays
 # A stamp is newer than the requirements that it stands for.
 
 $(DEV): requirements.txt requirements-scale.txt requirements-dev.txt | .venv/.made
-	@echo "Installing Braid and its tools into .venv; this takes a minute or two …"
+	@echo "Installing Braid and its tools into .venv; this takes a minute …"
 	@$(INSTALL) -r requirements-dev.txt
 	@$(COMPILE) || true
 	@touch $(RUN) $(DEV)
 
 $(RUN): requirements.txt | .venv/.made
-	@echo "Installing Braid into .venv; this takes a minute or two …"
+	@echo "Installing Braid into .venv; this takes a minute …"
 	@$(INSTALL) -r requirements.txt
 	@$(COMPILE) || true
 	@touch $(RUN)
