@@ -22,7 +22,7 @@ from braid.core.chat.feedback import FeedbackStore
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.types import ChatRequest
 from braid.core.jobs.store import NewJob
-from tests.app.pages.test_chat_page import QUESTION, STREAM, ask, last, post, stored
+from tests.app.pages.chat.asked import QUESTION, STREAM, ask, last, post, stored
 from tests.web import add_user, csrf_token, sign_in, site_of, text_of
 
 

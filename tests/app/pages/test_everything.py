@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from braid.app.pages.search import answer
 from braid.core.braid import Braid
 from braid.core.chat.quoting.match import CosineScale
-from tests.app.pages.test_chat_page import ask, checked, stored
+from tests.app.pages.chat.asked import ask, checked, stored
 from tests.web import csrf_token, site_of
 
 Put = Callable[..., str]
