@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import MethodType
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from flask import Flask
@@ -13,7 +13,7 @@ from jinja2 import BytecodeCache
 from jinja2.bccache import Bucket
 from sqlalchemy import Engine
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
-from werkzeug.routing import Rule
+from werkzeug.routing import Map, Rule, RuleFactory
 
 
 class Templates(BytecodeCache):
@@ -54,6 +54,54 @@ class Routes:
         rule._build, rule._build_unknown = MethodType(build, rule), MethodType(build_unknown, rule)
 
 
+class Route(RuleFactory):
+    """What Flask gives werkzeug to make a route of."""
+
+    provide_automatic_options = False
+
+    def __init__(self, path: str, **options: Any) -> None:
+        self._path, self._options = path, options
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """All that the route is made of."""
+        return self._path, repr(self._options), self.provide_automatic_options
+
+    def get_rules(self, map: Map) -> Iterator[Rule]:
+        """What Flask would have made at once; for a map that an app has brought itself, too."""
+        made = Rule(self._path, **self._options)
+        made.provide_automatic_options = self.provide_automatic_options  # type: ignore[attr-defined]
+        yield made
+
+
+class RouteMap:
+    """The routes of an app. Apps with the same ones share what werkzeug makes of them, when it is asked for."""
+
+    __slots__ = "_host_matching", "_made", "_routes", "converters"  # nothing else is set that would not be heeded
+    shared: ClassVar[dict[tuple[object, ...], Map]] = {}
+
+    def __init__(self, host_matching: bool) -> None:
+        self._host_matching = host_matching
+        self.converters = {**Map.default_converters}
+        self._routes: list[Route] = []
+        self._made: Map | None = None
+
+    def add(self, route: Route) -> None:
+        """Add one more; a map that others have stays as it is."""
+        self._routes.append(route)
+        self._made = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            key = self._host_matching, *self.converters.items(), *(route.key for route in self._routes)
+            if key not in self.shared:
+                made = Map(self._routes, converters=self.converters, host_matching=self._host_matching)
+                made.update()
+                self.shared[key] = made
+            self._made = self.shared[key]
+        return getattr(self._made, name)
+
+
 STATEMENTS: dict[Any, Any] = {}
 """What one ledger in SQLite has compiled, for the others."""
 
@@ -72,5 +120,7 @@ def compiled_once() -> Iterator[None]:
         patch.setattr(SQLiteDialect_pysqlite, "__hash__", lambda dialect: hash(type(dialect)))
         patch.setattr(SQLiteDialect_pysqlite, "__eq__", lambda dialect, other: type(dialect) is type(other))
         patch.setattr(Rule, "compile", lambda rule: routes.compile(rule))
+        patch.setattr(Flask, "url_rule_class", Route)
+        patch.setattr(Flask, "url_map_class", RouteMap)
         patch.setattr(Flask, "jinja_options", {**Flask.jinja_options, "bytecode_cache": Templates()})
         yield

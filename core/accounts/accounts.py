@@ -20,7 +20,7 @@ from braid.core.accounts.credentials import end_programs
 from braid.core.admission import Admission
 from braid.core.errors import N_, InvalidInputError, NotFoundError, Reason, TooManyError, internal
 from braid.core.ledger import prepared
-from braid.core.ledger.database import storable
+from braid.core.ledger.database import execute, storable
 from braid.core.ledger.deleted import IS_DELETED, DeletedDatasets
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
 from braid.core.ledger.queries import json_of
@@ -138,7 +138,7 @@ class Accounts:
 
     def need_setup(self) -> bool:
         """Return whether nobody can sign in yet."""
-        return self._ledger.database.row(select(UserRow.id).where(UserRow.password_hash != "").limit(1)) is None
+        return not self._ledger.database.rows(prepared.WITH_PASSWORD)
 
     def create_first(self, name: str, password: str) -> Account:
         """Create the administrator of a new data directory; takes over a user that the command line made."""
@@ -146,7 +146,7 @@ class Accounts:
         name = _clean_name(name)
         with self._ledger.database.write() as connection:
             one_at_a_time(connection, ACCOUNTS)
-            if connection.execute(select(UserRow.id).where(UserRow.password_hash != "").limit(1)).first():
+            if execute(connection, prepared.WITH_PASSWORD).first():
                 raise InvalidInputError("there is an administrator already; sign in instead", field="name")
             first = connection.execute(select(UserRow.id).order_by(UserRow.id).limit(1)).scalar_one_or_none()
             values = {"name": name, "password_hash": hashed, "is_admin": True, "disabled": False}

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, or_, select
 
-from braid.core.ledger.database import storable
+from braid.core.ledger import prepared
+from braid.core.ledger.database import execute, storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import AuditRow
 
@@ -83,7 +84,7 @@ def add_entry(connection: Connection, actor: str, action: str, target: str, deta
     """Record an act in a transaction; the ledger may be of any earlier version, too."""
     values = {"actor": actor, "action": action, "target": target, "detail": detail}
     row = {name: storable(value) for name, value in values.items()}
-    connection.execute(insert(AuditRow).values(at=time.time(), **row))
+    execute(connection, prepared.ADD_ACT, at=time.time(), **row)
 
 
 def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:

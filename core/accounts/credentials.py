@@ -13,10 +13,10 @@ from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, 
 
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger import prepared
-from braid.core.ledger.database import storable
+from braid.core.ledger.database import execute, storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.quota import require_room
-from braid.core.ledger.tables import ApiTokenRow, OAuthGrantRow, UserRow, WebSessionRow, columns_of
+from braid.core.ledger.tables import ApiTokenRow, OAuthGrantRow, WebSessionRow, columns_of
 
 Permission = Literal["read", "write", "admin"]
 TOKEN_PREFIX = "braid_"
@@ -70,13 +70,11 @@ class WebSessions:
     def open(self, user_id: int, user_agent: str = "") -> str:
         """Sign a browser in and return the secret for its cookie; of more than ``most`` the oldest are ended."""
         secret, now = secrets.token_urlsafe(32), time.time()
-        values = {"user_id": user_id, "token_hash": hash_secret(secret), "user_agent": storable(user_agent)[:300]}
+        values = {"token_hash": hash_secret(secret), "user_agent": storable(user_agent)[:300]}
         with self._database.write() as connection:
-            connection.execute(insert(WebSessionRow).values(**values, created_at=now, seen_at=now))
-            connection.execute(update(UserRow).where(UserRow.id == user_id).values(signed_in_at=now))
-            own = select(WebSessionRow.id).where(WebSessionRow.user_id == user_id)
-            newest_first = own.order_by(WebSessionRow.seen_at.desc(), WebSessionRow.id.desc())
-            connection.execute(delete(WebSessionRow).where(WebSessionRow.id.in_(newest_first.offset(self._most))))
+            execute(connection, prepared.OPEN_SESSION, user_id=user_id, now=now, **values)
+            execute(connection, prepared.SIGNED_IN, user_id=user_id, now=now)
+            execute(connection, prepared.END_OLDEST_SESSIONS, user_id=user_id, most=self._most)
         return secret
 
     def find(self, secret: str) -> WebSession | None:

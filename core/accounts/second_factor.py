@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Row, Update, delete, insert, select, update
 
 from braid.core.accounts.credentials import hash_secret
 from braid.core.accounts.secret_key import decrypt, encrypt
+from braid.core.ledger import prepared
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import SecondFactorRow, UserRow, WebSessionRow
 
@@ -46,7 +47,7 @@ class SecondFactors:
 
     def is_on(self, user_id: int) -> bool:
         """Return whether a code is asked for."""
-        return self._confirmed(user_id) is not None
+        return bool(self._database.rows(prepared.SECOND_FACTOR, user_id=user_id))
 
     def codes_left(self, user_id: int) -> int:
         """Return how many recovery codes the user has left."""

@@ -85,6 +85,7 @@ class Indexer:
         self._looked = {name: threading.Event() for name in self.followers}
         self._stopping = threading.Event()
         self._keywords_done = threading.Event()
+        self._finished = threading.Event()
         self._legs = tuple(follow)
         followed: tuple[IndexName, ...] = (*follow, "chroma") if "dense" in follow and copy else self._legs
         self._threads = {
@@ -228,7 +229,8 @@ class Indexer:
                 now = time.monotonic()
                 pause_s = min(max(WAIT_S, RESTS * (now - looked)), LONGEST_WAIT_S, max(0.0, deadline - now))
                 counting.look(lambda: sum(self._pending(each, heads) for each in followed))
-                time.sleep(pause_s)
+                if self._finished.wait(pause_s):
+                    self._finished.clear()
                 looked = time.monotonic()
         counting.end()
         return True
@@ -280,6 +282,7 @@ class Indexer:
                     busy = look.work(self._stopping)
                     if look.has_finished:
                         self._prune()
+                        self._finished.set()
                     look.done()
                 self._looked[index].set()
                 retry_s = self._pause_s(index, time.monotonic() - began)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,15 +90,13 @@ def supersede_uploads(connection: Connection, dataset_id: int, source: str, *, b
         if state != "running":
             raise JobCancelledError(f"job {by_job} was ended before it was done")
     result = {"source": storable(source), "state": SUPERSEDED, "document_id": None, "chunks": 0}
-    values = {"state": "done", "result": result, "finished_at": time.time()}
-    connection.execute(update(JobRow).where(*unread_uploads(dataset_id, source, before=by_job)).values(**values))
+    wanted = unread_uploads(dataset_id, source, before=by_job)
+    execute(connection, prepared.SUPERSEDE_UPLOADS, result=json.dumps(result), now=time.time(), **wanted)
 
 
-def unread_uploads(dataset_id: int, source: str, *, before: int | None) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions of jobs that are still to read a file of this source, accepted before that job if given."""
-    is_open = (JobRow.state.in_(("queued", "running")), JobRow.kind.in_(("upload", "text")))
-    named = (JobRow.dataset_id == dataset_id, JobRow.title == storable(source))
-    return (*is_open, *named, *(() if before is None else (JobRow.id < before,)))
+def unread_uploads(dataset_id: int, source: str, *, before: int | None) -> dict[str, int | str]:
+    """Return which jobs are still to read a file of this source, accepted before that job if given."""
+    return {"dataset_id": dataset_id, "source": storable(source), "before": sys.maxsize if before is None else before}
 
 
 def refresh(connection: Connection, document_id: int, **values: Any) -> None:

@@ -49,7 +49,6 @@ from braid.core.ledger.schema import Upgrading, without_copy
 from braid.core.ledger.tables import (
     DatasetRow,
     DocumentRow,
-    JobRow,
     ShareRow,
     UserGroupRow,
     UserRow,
@@ -164,8 +163,8 @@ class Ledger:
 
     def user_named(self, name: str) -> User | None:
         """Return the user with this name; None when there is none."""
-        user_id = self.database.find(select(UserRow.id).where(UserRow.name == storable(name)))
-        return None if user_id is None else self.user(user_id)
+        rows = self.database.rows(prepared.USER_NAMED, name=storable(name))
+        return self.user(rows[0][0]) if rows else None
 
     # ------------------------------------------------------------ datasets
 
@@ -383,10 +382,8 @@ class Ledger:
 
     def supersede_uploads(self, dataset_id: int, source: str, *, by_job: int | None = None) -> bool:
         """End uploads of this source as `put_document` does. False when there are none, which costs one read."""
-        with self.database.read() as connection:
-            found = select(JobRow.id).where(*unread_uploads(dataset_id, source, before=by_job)).limit(1)
-            if connection.execute(found).one_or_none() is None:
-                return False
+        if not self.database.rows(prepared.UNREAD_UPLOADS, **unread_uploads(dataset_id, source, before=by_job)):
+            return False
         with self.database.write() as connection:
             supersede_uploads(connection, dataset_id, source, by_job=by_job)
         return True

@@ -22,7 +22,19 @@ ACCOUNT = """
     SELECT u.name, u.is_admin, u.disabled, u.password_hash <> '', u.preferences, u.waiting, u.signed_in_at,
         u.invited_at, g.group_name
     FROM users u LEFT JOIN user_groups g ON g.user_id = u.id WHERE u.id = :user_id"""
+USER_NAMED = "SELECT id FROM users WHERE name = :name"
+WITH_PASSWORD = "SELECT id FROM users WHERE password_hash <> '' LIMIT 1"
+SECOND_FACTOR = "SELECT user_id FROM second_factors WHERE user_id = :user_id AND confirmed"
 WEB_SESSION = "SELECT id, user_id, user_agent, created_at, seen_at FROM web_sessions WHERE token_hash = :token_hash"
+OPEN_SESSION = """
+    INSERT INTO web_sessions (user_id, token_hash, user_agent, created_at, seen_at)
+    VALUES (:user_id, :token_hash, :user_agent, :now, :now)"""
+SIGNED_IN = "UPDATE users SET signed_in_at = :now WHERE id = :user_id"
+END_OLDEST_SESSIONS = """
+    DELETE FROM web_sessions WHERE user_id = :user_id AND id NOT IN
+    (SELECT id FROM web_sessions WHERE user_id = :user_id ORDER BY seen_at DESC, id DESC LIMIT :most)"""
+ADD_ACT = """
+    INSERT INTO audit_log (at, actor, action, target, detail) VALUES (:at, :actor, :action, :target, :detail)"""
 
 _DATASETS = """
     SELECT id, name, collection, user_id, documents, chunks, conversation_id FROM datasets WHERE removed_at IS NULL"""
@@ -50,6 +62,9 @@ SET_APP_SETTING = """
 # Every process asks these when it opens the ledger: the first statement that SQLAlchemy builds takes 0.1 s.
 MIRRORED = "SELECT id, name, collection FROM datasets WHERE id < 0"
 RETIRED = "SELECT id FROM datasets WHERE id < 0 AND removed_at IS NOT NULL"
+ACTIVITY = """
+    SELECT (SELECT MAX(updated_at) FROM documents), (SELECT MAX(created_at) FROM jobs),
+        (SELECT MAX(finished_at) FROM jobs), (SELECT MAX(at) FROM audit_log)"""
 IS_USED = "SELECT EXISTS (SELECT 1 FROM users) OR EXISTS (SELECT 1 FROM documents)"
 
 SHARED_LIST_VERSION = "SELECT version FROM shared_list"
@@ -316,6 +331,13 @@ MOVE_CHUNK = """
     SET position = :position, text_hash = :text_hash, page = :page, page_end = :page_end, line = :line,
         line_end = :line_end, chunk_kind = :chunk_kind, confidence = :confidence
     WHERE id = :id"""
+
+_UNREAD = """
+    state IN ('queued', 'running') AND kind IN ('upload', 'text') AND dataset_id = :dataset_id AND title = :source
+        AND id < :before"""
+# Jobs that are still to read a file of this source.
+UNREAD_UPLOADS = f"SELECT id FROM jobs WHERE {_UNREAD} LIMIT 1"
+SUPERSEDE_UPLOADS = f"UPDATE jobs SET state = 'done', result = :result, finished_at = :now WHERE {_UNREAD}"
 
 LOG_CHUNK = "INSERT INTO changes (collection, chunk_id) VALUES (:collection, :chunk_id)"
 _LAST_CHANGE = "(SELECT COALESCE(MAX(seq), 0) FROM changes WHERE collection = :collection)"

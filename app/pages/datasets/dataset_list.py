@@ -93,10 +93,10 @@ def dataset_list() -> DatasetList:
         fingerprint_of=braid.fingerprint_of,
     )
     readable = visible_datasets().readable()  # read afterwards, so that the counts of idle datasets are final
-    personal, shared = (_found(datasets, about, name, order) for datasets in readable)
+    found = _found(readable.all, about, name, order)
     folds = len(readable.all) >= MANY and not name
-    folded = [row for row in (*personal, *shared) if folds and row.is_empty]
-    listed = [row for row in (*personal, *shared) if not (folds and row.is_empty)]
+    folded = [row for row in found if folds and row.is_empty]
+    listed = [row for row in found if not (folds and row.is_empty)]
     rows = listed[page * PER_PAGE : (page + 1) * PER_PAGE]
     return DatasetList(
         personal=tuple(row for row in rows if not row.dataset.of_others),
@@ -125,7 +125,7 @@ def _found(datasets: Sequence[Dataset], about: Mapping[int, Overview], name: str
             if unreadable != found.failed and not visible_datasets().may_write(each):
                 unreadable = found.failed
             rows.append(DatasetRow(each, found, each.id > 0 or each.id in enabled, each.id in lent, unreadable))
-    return sorted(rows, key=KEYS[order]) if order in KEYS else rows
+    return sorted(rows, key=lambda row: (row.dataset.of_others, KEYS[order](row))) if order in KEYS else rows
 
 
 def _fold(text: str) -> str:

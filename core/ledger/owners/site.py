@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import func, make_url, select
+from sqlalchemy import make_url
 
 from braid.core.errors import OtherSiteError
 from braid.core.files.claim import Claim
@@ -22,7 +22,6 @@ from braid.core.ledger import prepared
 from braid.core.ledger.database import Database, execute, make_engine
 from braid.core.ledger.durable import replace_whole, write_first
 from braid.core.ledger.schema import current_revision
-from braid.core.ledger.tables import AuditRow, DocumentRow, JobRow
 
 SETTING = "site"
 """Name of the app setting that has the id."""
@@ -113,9 +112,7 @@ def require_same(database: Database, data_dir: Path) -> None:
 
 def newest_activity(database: Database) -> float:
     """Return when something was last written or done in the ledger, in seconds since the epoch; 0 for a new one."""
-    columns = (DocumentRow.updated_at, JobRow.created_at, JobRow.finished_at, AuditRow.at)
-    with database.read() as connection:
-        found = [connection.execute(select(func.max(column))).scalar() for column in columns]
+    [found] = database.rows(prepared.ACTIVITY)
     return max((at for at in found if at is not None), default=0.0)
 
 

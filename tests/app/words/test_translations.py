@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,8 @@ Text = tuple[str | None, tuple[str, ...]]
 """A text as it is extracted: its context and its forms."""
 
 
-def source_texts() -> set[Text]:
+@cache
+def source_texts() -> frozenset[Text]:
     method_map, options = [], {}
     with (ROOT / "babel.cfg").open() as file:
         method_map, options = parse_mapping_cfg(file)
@@ -42,14 +44,16 @@ def source_texts() -> set[Text]:
         *(each[2:] for each in extract_from_dir(APP, method_map, options, keywords=KEYWORDS)),
         *(each[2:] for each in extract_from_dir(ROOT / "core", method_map, options, keywords=KEYWORDS)),
     ]
-    return {(context, _strings(message)) for message, _, context in found}
+    return frozenset((context, _strings(message)) for message, _, context in found)
 
 
+@cache
 def catalog_of(language: str) -> Catalog:
     with (APP / "translations" / language / "LC_MESSAGES" / "messages.po").open("rb") as file:
         return read_po(file, locale=language)
 
 
+@cache
 def texts_of(language: str) -> dict[Text, tuple[str, ...]]:
     return {(m.context, _strings(m.id)): _strings(m.string) for m in catalog_of(language) if m.id}
 

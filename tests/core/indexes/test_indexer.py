@@ -242,8 +242,18 @@ def test_who_waits_leaves_the_processor_to_the_work(tmp_path: Path, monkeypatch:
     with shelf.braid:
         monkeypatch.setattr(shelf.braid.indexer, "_is_complete", look)
         monkeypatch.setattr(indexer_module, "time", clock)
+        monkeypatch.setattr(shelf.braid.indexer._finished, "wait", clock.sleep)
         assert not shelf.braid.indexer.wait(0.6, ["dense"])
     assert looks == [0.0, 0.55], "a tenth of the time, and at the end nothing more"
+
+
+def test_who_waits_is_told_when_the_work_is_done(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    for pause in ("WAIT_S", "LONGEST_WAIT_S"):
+        monkeypatch.setattr(indexer_module, pause, WAIT_S)
+    shelf.braid.ledger.put_document(1, document("told.md", "what is told"))
+    began = time.monotonic()
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert time.monotonic() - began < WAIT_S
 
 
 def test_a_rebuild_on_request_embeds_nothing(shelf: Shelf) -> None:
