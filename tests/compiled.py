@@ -64,7 +64,7 @@ def share_statements(engine: Engine) -> None:
 
 
 @contextmanager
-def compiled_once() -> Iterator[None]:
+def compiled_once(templates: BytecodeCache | None = None) -> Iterator[None]:
     """Let all apps that are made until the block ends share what they compile."""
     routes = Routes()
     with pytest.MonkeyPatch.context() as patch:
@@ -72,5 +72,5 @@ def compiled_once() -> Iterator[None]:
         patch.setattr(SQLiteDialect_pysqlite, "__hash__", lambda dialect: hash(type(dialect)))
         patch.setattr(SQLiteDialect_pysqlite, "__eq__", lambda dialect, other: type(dialect) is type(other))
         patch.setattr(Rule, "compile", lambda rule: routes.compile(rule))
-        patch.setattr(Flask, "jinja_options", {**Flask.jinja_options, "bytecode_cache": Templates()})
+        patch.setattr(Flask, "jinja_options", {**Flask.jinja_options, "bytecode_cache": templates or Templates()})
         yield

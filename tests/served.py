@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +14,7 @@ from types import TracebackType
 import httpx
 
 from braid.core.data_directory import DataDirectory
+from tests.forked_children import python
 from tests.model_server import model_server
 from tests.web import PASSWORD
 from tests.worlds import WAIT_S, eventually
@@ -56,9 +56,8 @@ class Served:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("BRAID_")}
         given = {"SHARED_DBS": self.data_dir / "shared_dbs.json", "PORT": self.port, **self._settings}
         environment |= {f"BRAID_{name}": str(value) for name, value in given.items()}
-        command = [sys.executable, "-m", "app", "serve", "--data-dir", str(self.data_dir)]
-        self.process = subprocess.Popen(
-            command,
+        self.process = python(
+            *("-m", "app", "serve", "--data-dir", str(self.data_dir)),
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,

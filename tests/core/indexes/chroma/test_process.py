@@ -66,7 +66,7 @@ def children() -> set[int]:
             command = (entry / "cmdline").read_bytes()
         except OSError:  # it has just ended
             continue
-        if parent == os.getpid() and b"chroma.worker" in command and b"forked_children" not in command:
+        if parent == os.getpid() and b"chroma.worker" in command and b"tests.nursery" not in command:
             found.add(int(entry.name))
     return found
 
