@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,6 +35,15 @@ STARTED_BY = {
     "braid.core.ingest.parse_worker": parse_pool,
 }
 """What is forked, by the module that starts it."""
+ASKING = """#!{python} -SE
+import json, os, socket, sys
+ended, status = os.pipe()
+nursery = socket.socket(fileno={number})
+socket.send_fds(nursery, [json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()]).encode()], [0, 1, 2, status])
+nursery.recv(64)
+os.close(status)
+sys.exit(os.waitstatus_to_exitcode(int.from_bytes(os.read(ended, 64), "big")))
+"""
 
 
 class Forked(subprocess.Popen[Any]):
@@ -97,11 +106,21 @@ class Nursery:
         """Fork a process; return its number, and where its status can be read when it has ended."""
         ended, status = os.pipe()
         with self._lock:
-            self._ours = self._ours or self._start()
-            socket.send_fds(self._ours, [json.dumps(message).encode()], [*streams, status])
-            pid = int(self._ours.recv(MOST_BYTES))
+            ours = self._begun()
+            socket.send_fds(ours, [json.dumps(message).encode()], [*streams, status])
+            pid = int(ours.recv(MOST_BYTES))
         os.close(status)
         return pid, ended
+
+    @contextmanager
+    def lent(self) -> Iterator[int]:
+        """Lend its socket, for as long as nothing else is begun."""
+        with self._lock:
+            yield self._begun().fileno()
+
+    def _begun(self) -> socket.socket:
+        self._ours = self._ours or self._start()
+        return self._ours
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -140,6 +159,16 @@ def python(*arguments: str, **options: Any) -> subprocess.Popen[Any]:
     if Python.is_forked:
         return NURSERIES[PYTHON].fork(arguments, **options)
     return subprocess.Popen([sys.executable, *arguments], **options)
+
+
+@contextmanager
+def python_for_programs(program: Path) -> Iterator[Sequence[int]]:
+    """Write an executable that does what `python` does, for programs that are begun with these files open."""
+    with NURSERIES[PYTHON].lent() if Python.is_forked else nullcontext() as number:
+        text = ASKING.format(python=sys.executable, number=number)
+        program.write_text(text if number else f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        program.chmod(0o755)
+        yield [number] if number else []
 
 
 def ran_python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
