@@ -60,7 +60,6 @@ def is_running(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("served", [in_earnest], indirect=True, ids=["in earnest"])
 def test_a_process_that_dies_is_replaced_and_the_port_stays_open(
     served: subprocess.Popen[str], port: int, tmp_path: Path
 ) -> None:
@@ -90,6 +89,7 @@ def test_a_process_that_dies_is_replaced_and_the_port_stays_open(
     assert not any(is_running(pid) for pid in left)
 
 
+@pytest.mark.parametrize("served", [in_earnest], indirect=True, ids=["in earnest"])
 def test_the_processes_end_with_their_parent(served: subprocess.Popen[str]) -> None:
     assert served.stdout is not None
     served.stdout.readline()
