@@ -27,13 +27,11 @@ import pytest
 from braid.core.indexes.chroma import process as chroma_process
 from braid.core.ingest import parse_pool
 from braid.core.processes.child import VARIABLES, allowed, start
-from tests.nursery import MOST_BYTES, PYTHON, STATUS_BYTES
+from tests.nursery import JOIN, MOST_BYTES, PYTHON, STATUS_BYTES
 
 ROOT = Path(__file__).parent.parent
-STARTED_BY = {
-    "braid.core.indexes.chroma.worker": chroma_process,
-    "braid.core.ingest.parse_worker": parse_pool,
-}
+READER = "braid.core.ingest.parse_worker"
+STARTED_BY = {"braid.core.indexes.chroma.worker": chroma_process, READER: parse_pool}
 """What is forked, by the module that starts it."""
 ASKING = """#!{python} -SE
 import json, os, socket, sys
@@ -51,8 +49,8 @@ class Forked(subprocess.Popen[Any]):
     told and waited for, what it is derived from.
     """
 
-    def __init__(self, nursery: Nursery, arguments: Sequence[str], **options: Any) -> None:
-        self._nursery, self._lock = nursery, threading.Lock()
+    def __init__(self, nursery: Nursery, arguments: Sequence[str], *, readers: bool = False, **options: Any) -> None:
+        self._nursery, self._lock, self._readers = nursery, threading.Lock(), readers
         super().__init__(arguments, **options)
 
     def _execute_child(self, *arguments: Any) -> None:
@@ -61,7 +59,8 @@ class Forked(subprocess.Popen[Any]):
         message = [*map(str, given["args"])], dict(environment), str(given["cwd"] or Path.cwd())
         ends = [given[each] for each in ("p2cread", "c2pwrite", "errwrite")]
         streams = [number if each < 0 else each for number, each in enumerate(ends)]
-        self.pid, self._ended = self._nursery.begin(message, streams)
+        with NURSERIES[READER].joined() if self._readers else nullcontext(()) as more:
+            self.pid, self._ended = self._nursery.begin(message, streams, more)
         self._child_created = True
         pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
         self._close_pipe_fds(*(given[each] for each in pipes))  # type: ignore[attr-defined]
@@ -102,12 +101,12 @@ class Nursery:
             self.children = [*(each for each in self.children if each.poll() is None), forked]
         return forked
 
-    def begin(self, message: object, streams: Sequence[int]) -> tuple[int, int]:
+    def begin(self, message: object, streams: Sequence[int], more: Sequence[int] = ()) -> tuple[int, int]:
         """Fork a process; return its number, and where its status can be read when it has ended."""
         ended, status = os.pipe()
         with self._lock:
             ours = self._begun()
-            socket.send_fds(ours, [json.dumps(message).encode()], [*streams, status])
+            socket.send_fds(ours, [json.dumps(message).encode()], [*streams, status, *more])
             pid = int(ours.recv(MOST_BYTES))
         os.close(status)
         return pid, ended
@@ -117,6 +116,19 @@ class Nursery:
         """Lend its socket, for as long as nothing else is begun."""
         with self._lock:
             yield self._begun().fileno()
+
+    @contextmanager
+    def joined(self) -> Iterator[Sequence[int]]:
+        """Make a socket at which another process may ask."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            with self._lock:
+                socket.send_fds(self._begun(), [JOIN], [theirs.fileno()])
+            yield [ours.fileno()]
+
+    def join(self, number: int) -> None:
+        """Ask at this socket."""
+        self._ours = socket.socket(fileno=number)
 
     def _begun(self) -> socket.socket:
         self._ours = self._ours or self._start()
@@ -154,10 +166,13 @@ class Python:
     is_forked = False
 
 
-def python(*arguments: str, **options: Any) -> subprocess.Popen[Any]:
-    """Begin ``python -m …`` or ``python -c …``, with options of `subprocess.Popen`; forked where processes are."""
+def python(*arguments: str, readers: bool = False, **options: Any) -> subprocess.Popen[Any]:
+    """Begin ``python -m …`` or ``python -c …``, with options of `subprocess.Popen`; forked where processes are.
+
+    With ``readers`` what reads files for it is forked then, too.
+    """
     if Python.is_forked:
-        return NURSERIES[PYTHON].fork(arguments, **options)
+        return NURSERIES[PYTHON].fork(arguments, readers=readers, **options)
     return subprocess.Popen([sys.executable, *arguments], **options)
 
 
@@ -184,13 +199,21 @@ def ran_python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[s
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
+def _begin(module: str, *arguments: str, variables: frozenset[str] = VARIABLES) -> Forked:
+    pipe = subprocess.PIPE
+    return NURSERIES[module].fork(arguments, env=allowed(variables), stdin=pipe, stdout=pipe)
+
+
+def take_readers_from(number: int) -> None:
+    """Have the processes that read files for this one, and for none that is forked from it, be asked for there."""
+    NURSERIES[READER].join(number)
+    parse_pool.start = _begin  # type: ignore[assignment]
+    os.register_at_fork(after_in_child=lambda: setattr(parse_pool, "start", start))
+
+
 @contextmanager
 def forked_children() -> Iterator[None]:
     """Have the processes of `STARTED_BY` and of `python` that begin until the end of the block be forked."""
-
-    def begin(module: str, *arguments: str, variables: frozenset[str] = VARIABLES) -> Forked:
-        pipe = subprocess.PIPE
-        return NURSERIES[module].fork(arguments, env=allowed(variables), stdin=pipe, stdout=pipe)
 
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
@@ -199,7 +222,7 @@ def forked_children() -> Iterator[None]:
             nursery.folder = folder
             stack.enter_context(closing(nursery))
         for starter in STARTED_BY.values():
-            patch.setattr(starter, "start", begin)
+            patch.setattr(starter, "start", _begin)
         patch.setattr(Python, "is_forked", True)
         yield
 

@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -30,6 +31,11 @@ OF_SERVERS = (
 STATUS: list[object] = []
 """With which what was run has ended."""
 FOR_GOOD = ExitStack()
+READERS: list[int] = []
+"""Where processes that read files are asked for, if a server is to have them forked, too."""
+JOIN = b"join"
+"""Says that another one will ask, at the socket that comes with it."""
+STREAMS = 3
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 MOST_BYTES = 1 << 16
 """Of what is asked of the nursery."""
@@ -48,7 +54,7 @@ def load(module: str, folder: str) -> None:
         from tests.cheap import certificates_are_read_once, password_hashes_are_cheap
         from tests.compiled import compiled_once
 
-        for each in OF_SERVERS:
+        for each in (*OF_SERVERS, "tests.forked_children"):
             importlib.import_module(each)
         FOR_GOOD.enter_context(password_hashes_are_cheap())
         FOR_GOOD.enter_context(certificates_are_read_once())
@@ -69,32 +75,44 @@ def main(module: str, folder: str, number: int) -> list[str]:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for what is forked
     for number_of_signal in STOPPING:
         signal.signal(number_of_signal, signal.SIG_IGN)
-    with socket.socket(fileno=number) as theirs:
-        while True:
-            message, files, _, _ = socket.recv_fds(theirs, MOST_BYTES, 4)
-            if not message:
-                return []
-            if os.fork() == 0:
-                arguments: list[str]
-                arguments, *surroundings = json.loads(message)
-                _keep(theirs, files, *surroundings)
-                if module == PYTHON:
-                    return arguments
-                _work(module, arguments)
-            for each in files:
-                os.close(each)
+    asking = [socket.socket(fileno=number)]
+    while True:
+        theirs = select.select(asking, [], [])[0][0]
+        message, files, _, _ = socket.recv_fds(theirs, MOST_BYTES, 5)
+        if message == JOIN:
+            asking += [socket.socket(fileno=each) for each in files]
+            continue
+        if message and os.fork() == 0:
+            arguments: list[str]
+            arguments, *surroundings = json.loads(message)
+            _keep(theirs, asking, files, *surroundings)
+            if module == PYTHON:
+                return arguments
+            _work(module, arguments)
+        for each in files:
+            os.close(each)
+        if not message:
+            asking.remove(theirs)
+            theirs.close()
+        if not asking:
+            return []
 
 
-def _keep(theirs: socket.socket, files: list[int], environment: dict[str, str], folder: str) -> None:
+def _keep(
+    theirs: socket.socket, asking: list[socket.socket], files: list[int], environment: dict[str, str], folder: str
+) -> None:
     """Fork it and return there. Here, tell its number, and its status when it has ended."""
-    status = files.pop()
+    status, *readers = files[STREAMS:]
+    del files[STREAMS:]
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)  # until it heeds them
     pid = os.fork()
     os.setpgid(pid, pid)  # whichever comes first
     if pid == 0:
-        theirs.close()
+        for each in asking:
+            each.close()
         os.close(status)
+        READERS.extend(readers)
         for place, file in enumerate(files):
             os.dup2(file, place)
             os.close(file)
@@ -103,9 +121,10 @@ def _keep(theirs: socket.socket, files: list[int], environment: dict[str, str], 
         os.environ.update(environment)
         return
     theirs.send(str(pid).encode())
-    theirs.close()
-    for each in files:
-        os.close(each)
+    for each in asking:
+        each.close()
+    for file in (*files, *readers):
+        os.close(file)
     with suppress(BrokenPipeError):  # nobody asks any more
         os.write(status, os.waitpid(pid, 0)[1].to_bytes(STATUS_BYTES, "big"))
     os._exit(0)
@@ -130,6 +149,8 @@ def run(option: str, what: str, *arguments: str) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     sys.modules["__main__"] = program = ModuleType("__main__")
+    if READERS:
+        importlib.import_module("tests.forked_children").take_readers_from(*READERS)
     try:
         if option == "-m":
             runpy.run_module(what, run_name="__main__", alter_sys=True)

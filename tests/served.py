@@ -26,13 +26,16 @@ class Served:
     """A running server with its administrator; ``settings`` are environment variables without their prefix.
 
     It embeds with the default model, or asks a ``fake_model`` over HTTP, where the work of embedding is not the point.
+    With ``real_readers`` the processes that read files are its children.
     """
 
-    def __init__(self, data_dir: Path, *, fake_model: bool = False, **settings: object) -> None:
+    def __init__(
+        self, data_dir: Path, *, fake_model: bool = False, real_readers: bool = False, **settings: object
+    ) -> None:
         data_dir.parent.mkdir(parents=True, exist_ok=True)
         self.data_dir = data_dir
         self._models = ExitStack()
-        self._settings = settings
+        self._settings, self._real_readers = settings, real_readers
         if fake_model:
             model = self._models.enter_context(model_server(""))
             self._settings |= {
@@ -63,6 +66,7 @@ class Served:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
+            readers=not self._real_readers,
             start_new_session=True,
         )
         assert self.process.stdout is not None
