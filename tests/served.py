@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +14,7 @@ from types import TracebackType
 import httpx
 
 from braid.core.data_directory import DataDirectory
+from tests.forked_children import python
 from tests.model_server import model_server
 from tests.web import PASSWORD
 from tests.worlds import WAIT_S, eventually
@@ -26,13 +26,16 @@ class Served:
     """A running server with its administrator; ``settings`` are environment variables without their prefix.
 
     It embeds with the default model, or asks a ``fake_model`` over HTTP, where the work of embedding is not the point.
+    With ``real_readers`` the processes that read files are its children.
     """
 
-    def __init__(self, data_dir: Path, *, fake_model: bool = False, **settings: object) -> None:
+    def __init__(
+        self, data_dir: Path, *, fake_model: bool = False, real_readers: bool = False, **settings: object
+    ) -> None:
         data_dir.parent.mkdir(parents=True, exist_ok=True)
         self.data_dir = data_dir
         self._models = ExitStack()
-        self._settings = settings
+        self._settings, self._real_readers = settings, real_readers
         if fake_model:
             model = self._models.enter_context(model_server(""))
             self._settings |= {
@@ -56,14 +59,14 @@ class Served:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("BRAID_")}
         given = {"SHARED_DBS": self.data_dir / "shared_dbs.json", "PORT": self.port, **self._settings}
         environment |= {f"BRAID_{name}": str(value) for name, value in given.items()}
-        command = [sys.executable, "-m", "app", "serve", "--data-dir", str(self.data_dir)]
-        self.process = subprocess.Popen(
-            command,
+        self.process = python(
+            *("-m", "app", "serve", "--data-dir", str(self.data_dir)),
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
+            readers=not self._real_readers,
             start_new_session=True,
         )
         assert self.process.stdout is not None

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from braid.core.backup.record import LastBackup, note_backup
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from tests.fakes import HashEmbeddings
+from tests.forked_children import python_for_programs
 from tests.web import make_app, sign_in
 from tests.worlds import add_notes, document, write
 
@@ -138,8 +139,19 @@ os.execve(line[0], line, dict(line.split("=", 1) for line in lines))
 """What `deploy/braid.sh` asks of systemd: the command with the variables that are given, and no others."""
 
 
+@pytest.fixture
+def python(tmp_path: Path) -> Iterator[tuple[Path, Sequence[int]]]:
+    """An interpreter, and the files that it needs open."""
+    with python_for_programs(tmp_path / "python") as files:
+        yield tmp_path / "python", files
+
+
 @pytest.mark.skipif(os.name == "nt", reason="systemd")
-def test_the_cron_lines_of_the_manual_are_about_the_site_of_the_unit(tmp_path: Path) -> None:
+def test_the_cron_lines_of_the_manual_are_about_the_site_of_the_unit(
+    tmp_path: Path, python: tuple[Path, Sequence[int]]
+) -> None:
+    program, files = python
+
     def there(text: str) -> str:
         for folder in ("/opt/braid", "/etc/braid", "/var/lib/braid", "/usr/local/sbin", "/srv/backups"):
             text = text.replace(folder, str(tmp_path / folder[1:]))
@@ -152,7 +164,7 @@ def test_the_cron_lines_of_the_manual_are_about_the_site_of_the_unit(tmp_path: P
         tmp_path,
         {
             "usr/local/sbin/braid": there(script),
-            "opt/braid/.venv/bin/braid": f'#!/bin/sh\nPYTHONPATH={DEPLOY.parent} exec {sys.executable} -m app "$@"\n',
+            "opt/braid/.venv/bin/braid": f'#!/bin/sh\nPYTHONPATH={DEPLOY.parent} exec {program} -m app "$@"\n',
             "bin/systemd-run": SYSTEMD_RUN.format(python=sys.executable),
             "etc/braid/braid.toml": "k = 5\n",
             "etc/braid/secrets.env": "BRAID_SUMMARY_MODEL_API_KEY=a&b\n",
@@ -170,7 +182,11 @@ def test_the_cron_lines_of_the_manual_are_about_the_site_of_the_unit(tmp_path: P
     def run(line: str) -> subprocess.CompletedProcess[str]:
         env = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
         return subprocess.run(
-            ["/bin/sh", "-c", there(line).replace("\\%", "%")], env=env, capture_output=True, text=True
+            ["/bin/sh", "-c", there(line).replace("\\%", "%")],
+            env=env,
+            pass_fds=files,
+            capture_output=True,
+            text=True,
         )
 
     old = backups / "braid-2026-01-01.zip"

@@ -103,7 +103,7 @@ def test_an_mcp_client(tmp_path: Path) -> None:
 
 
 def test_http_with_curl(tmp_path: Path) -> None:
-    with Served(tmp_path / "data") as server:
+    with Served(tmp_path / "data", fake_model=True) as server:
         with DataDirectory(server.data_dir) as braid:
             admin = next(account for account in Accounts(braid.ledger).all() if account.is_admin)
             _, token = ApiTokens(braid.ledger).add(admin.id, "recipe", ["read", "write"])

@@ -17,6 +17,7 @@ import pytest
 
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.data_directory import DataDirectory
+from tests.forked_children import in_earnest
 from tests.served import Served
 from tests.worlds import WAIT_S
 
@@ -34,7 +35,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     settings = {"PARSE_TIMEOUT_S": TIMEOUT_S, "PARSE_MEMORY_MB": 600, "SUMMARY_MODEL_API_KEY": SECRET}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", SECRET)
-        with Served(tmp_path_factory.mktemp("texts") / "data", fake_model=True, **settings) as running:
+        with in_earnest():  # its memory is measured, and what it has loaded
+            running = Served(tmp_path_factory.mktemp("texts") / "data", fake_model=True, **settings)
+        with running:
             yield running
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.ledger.owners.owner import read_note
 from tests.fakes import HashEmbeddings
+from tests.forked_children import in_earnest, python, ran_python
 from tests.served import ROOT
 from tests.worlds import WAIT_S, eventually
 
@@ -34,12 +36,14 @@ def port() -> int:
 
 
 @pytest.fixture
-def served(tmp_path: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+def served(tmp_path: Path, port: int, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("BRAID_")}
     environment |= {"BRAID_SHARED_DBS": str(tmp_path / "shared_dbs.json"), "BRAID_PORT": str(port)}
-    command = [sys.executable, "-m", "app", "serve", "--workers", "2", "--data-dir", str(tmp_path / "data")]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+    command = ("-m", "app", "serve", "--workers", "2", "--data-dir", str(tmp_path / "data"))
+    with getattr(request, "param", nullcontext)():
+        process = python(
+            *command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
     yield process
     process.kill()
     process.communicate()
@@ -85,6 +89,7 @@ def test_a_process_that_dies_is_replaced_and_the_port_stays_open(
     assert not any(is_running(pid) for pid in left)
 
 
+@pytest.mark.parametrize("served", [in_earnest], indirect=True, ids=["in earnest"])
 def test_the_processes_end_with_their_parent(served: subprocess.Popen[str]) -> None:
     assert served.stdout is not None
     served.stdout.readline()
@@ -96,9 +101,9 @@ def test_the_processes_end_with_their_parent(served: subprocess.Popen[str]) -> N
 
 def test_why_the_first_process_does_not_start_is_said(tmp_path: Path, port: int) -> None:
     with Braid(tmp_path / "data", embedding_model=HashEmbeddings()):
-        command = [sys.executable, "-m", "app", "serve", "--workers", "2", "--data-dir", str(tmp_path / "data")]
+        command = ("-m", "app", "serve", "--workers", "2", "--data-dir", str(tmp_path / "data"))
         environment = {**os.environ, "BRAID_PORT": str(port), "BRAID_SHARED_DBS": str(tmp_path / "shared_dbs.json")}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=WAIT_S)
+        done = ran_python(*command, cwd=ROOT, env=environment)
     assert done.returncode not in (0, -signal.SIGKILL)
     assert "has the data directory" in done.stderr
     assert done.stderr.count("has the data directory") == 1

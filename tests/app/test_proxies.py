@@ -40,7 +40,7 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iterator[Served]:
-    settings = {
+    settings: dict[str, object] = {
         "ALLOWED_HOSTS": NAME,
         "TRUSTED_PROXIES": 1,
         "URL_PREFIX": PREFIX,
@@ -48,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iter
         "SUMMARY_MODEL_BASE_URL": model.url,
         "SUMMARY_MODEL_API_KEY": "none",
     }
-    with Served(tmp_path_factory.mktemp("proxied") / "data", **settings) as running:
+    with Served(tmp_path_factory.mktemp("proxied") / "data", fake_model=True, **settings) as running:
         yield running
 
 

@@ -26,7 +26,7 @@ SLOW = b"a,b\n" * 3_000_000
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     settings = {"JOB_WORKERS": 1, "PARSE_MEMORY_MB": 8000}
-    with Served(tmp_path_factory.mktemp("slow") / "data", fake_model=True, **settings) as running:
+    with Served(tmp_path_factory.mktemp("slow") / "data", fake_model=True, real_readers=True, **settings) as running:
         yield running
 
 

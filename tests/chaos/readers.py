@@ -29,6 +29,7 @@ from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.owners.owner import read_note
 from tests.chaos.workers import MANUALS, NOTES, QUESTIONS, ROOT, prepare
 from tests.fakes import HashEmbeddings
+from tests.forked_children import python
 from tests.worlds import WAIT_S, document, eventually
 
 ANN, COLLECTION = 1, "user_1"
@@ -75,10 +76,8 @@ class Process:
         self.kind = kind
         self.name = f"{kind} {number}"
         self._seen = seen
-        command = [sys.executable, "-m", "tests.chaos.readers", "--child", kind, str(data_dir)]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=dict(os.environ)
-        )
+        command = ("-m", "tests.chaos.readers", "--child", kind, str(data_dir))
+        self._process = python(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(expected) + "\n")
         self._process.stdin.flush()

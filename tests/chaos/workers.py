@@ -14,7 +14,6 @@ import random
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -31,6 +30,7 @@ from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.owners.owner import read_note
 from tests.fakes import HashEmbeddings
+from tests.forked_children import python
 from tests.worlds import WAIT_S, document, eventually
 
 QUESTIONS = tuple(f"how does pump {number} run" for number in range(8))
@@ -74,10 +74,10 @@ def gunicorn(data_dir: Path, *arguments: str) -> Iterator[str]:
     """Run gunicorn over the host app; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "-k", "gthread", "--threads", "4"]
+    command = ["-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "-k", "gthread", "--threads", "4"]
     environment = {**os.environ, "WORKERS_DATA_DIR": str(data_dir), "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        [*command, "--log-level", "warning", *arguments, "tests.chaos.worker_app:make_host()"], env=environment
+    process = python(
+        *(*command, "--log-level", "warning", *arguments, "tests.chaos.worker_app:make_host()"), env=environment
     )
     url = f"http://127.0.0.1:{port}"
     try:

@@ -173,9 +173,8 @@ def test_two_first_requests_at_once_make_one_account(app: Flask, shelf: Braid) -
 
 def test_over_http_a_name_with_an_underscore_or_given_twice_is_nobody(tmp_path_factory: pytest.TempPathFactory) -> None:
     data = tmp_path_factory.mktemp("proxy") / "data"
-    with Served(
-        data, SIGN_IN_HEADER="Remote-User", SIGN_IN_PROXIES="127.0.0.1", SIGN_IN_GROUPS_HEADER="Remote-Groups"
-    ) as served:
+    signing = {"SIGN_IN_HEADER": "Remote-User", "SIGN_IN_GROUPS_HEADER": "Remote-Groups"}
+    with Served(data, fake_model=True, SIGN_IN_PROXIES="127.0.0.1", **signing) as served:
         address = f"http://127.0.0.1:{served.port}/account"
         assert httpx.get(address, headers={"Remote-User": "ann"}).status_code == 200
         assert httpx.get(address, headers={"Remote_User": "ann"}).status_code == 302

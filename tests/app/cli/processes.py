@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests import command_line
+from tests.forked_children import python
 from tests.worlds import WAIT_S
 
 REPOSITORY = Path(__file__).parents[3]
@@ -24,8 +24,8 @@ class CommandLine(command_line.CommandLine):
     def process(self, *args: object, **options: Any) -> subprocess.Popen[str]:
         """The same in a process of its own, which heeds Ctrl-C also where the tests run in the background."""
         heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-        return subprocess.Popen(
-            [sys.executable, "-m", "app", *map(str, args)],
+        return python(
+            *("-m", "app", *map(str, args)),
             cwd=REPOSITORY,
             env={**os.environ, **self.env, "BRAID_DATA_DIR": str(self.data_dir), "PYTHONUTF8": "1"},
             stdout=subprocess.PIPE,

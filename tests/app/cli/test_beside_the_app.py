@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.app.mcp.sessions import call
 from tests.fakes import HashEmbeddings
+from tests.forked_children import ran_python
 from tests.web import make_app, serving
 from tests.worlds import WAIT_S
 
@@ -47,13 +47,8 @@ def environment(braid: Braid) -> dict[str, str]:
 
 def test_the_command_line_searches_through_the_app(served: tuple[str, Braid]) -> None:
     _, braid = served
-    done = subprocess.run(
-        [sys.executable, "-m", "app", "search", "E-4711", "--mode", "keyword", "--json"],
-        env=environment(braid),
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-    )
+    command = ("-m", "app", "search", "E-4711", "--mode", "keyword", "--json")
+    done = ran_python(*command, env=environment(braid))
     assert done.returncode == 0, done.stderr
     there, here = json.loads(done.stdout), braid.search("E-4711", user_id=1, mode="keyword")
     assert [hit["passage"]["chunk_id"] for hit in there["hits"]] == [hit.passage.chunk_id for hit in here.hits]

@@ -18,6 +18,7 @@ import pytest
 import braid
 from braid.core.text.token_budget import estimate_tokens
 from tests.app.cli.processes import REPOSITORY, CommandLine, finished
+from tests.forked_children import in_earnest
 from tests.model_server import model_server
 from tests.rerank_server import rerank_server
 from tests.worlds import WAIT_S, eventually, write
@@ -214,7 +215,8 @@ def test_eval(run: CommandLine, tmp_path: Path) -> None:
 
 
 def test_help_answers(run: CommandLine) -> None:
-    status, out, err = finished(run.process("--help"))
+    with in_earnest():
+        status, out, err = finished(run.process("--help"))
     assert (status, err) == (0, "")
     assert "ingest" in out
 
@@ -263,7 +265,8 @@ def test_the_data_directory_before_and_after_the_command(run: CommandLine, tmp_p
 
 
 def test_a_real_search_prints_json_alone(filled: CommandLine) -> None:
-    status, out, err = finished(filled.process("search", "reset", "--json"))
+    with in_earnest():
+        status, out, err = finished(filled.process("search", "reset", "--json"))
     assert status == 0
     assert found(json.loads(out))[0] == "reset.md"
     assert err == ""
@@ -304,7 +307,7 @@ def test_wrong_use_of_a_real_process(run: CommandLine) -> None:
 
 
 def test_a_reader_that_goes_away_hears_no_complaint(run: CommandLine) -> None:
-    with run.process("--help") as process:
+    with in_earnest(), run.process("--help") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()

@@ -7,8 +7,8 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from braid.core.ingest.plan import IngestOptions
 from braid.core.ledger.deleted_documents import DeletedDocuments
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
+from tests.forked_children import in_earnest, python
 from tests.worlds import WAIT_S, add_notes, catch_up, eventually, sources
 
 WORDS = ["pump", "valve", "hall", "bar", "seal", "rotor", "oil", "filter", "gauge", "motor", "tank", "pipe"]
@@ -401,9 +402,10 @@ def test_the_command_may_be_stopped_and_goes_on(tmp_path: Path, folder: Path, en
     data = str(tmp_path / "data")
     with DataDirectory(Path(data), embedding_model=HashEmbeddings()) as braid:
         add_notes(braid.ledger)
-        line = [sys.executable, "-m", "app", "watch", str(folder), "--dataset", "1", "--data-dir", data]
+        line = ("-m", "app", "watch", str(folder), "--dataset", "1", "--data-dir", data)
         for expected in (4, 5):
-            process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            with in_earnest() if (end, expected) == (signal.SIGINT, 4) else nullcontext():
+                process = python(*line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             try:
                 assert process.stderr is not None
                 assert any("watching" in told for told in process.stderr)

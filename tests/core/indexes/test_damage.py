@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from braid.core.types import Leg, Mode, SearchResult
 from tests.core.indexes.shelves import ALL, CAT, TEXTS, Shelf, open_shelf
 from tests.damage import remove_in_use
 from tests.fakes import HashEmbeddings
+from tests.forked_children import ran_python
 from tests.modes import mostly_long
 from tests.served import ROOT
 from tests.worlds import WAIT_S, ByHand, catch_up, eventually, remove_dense
@@ -224,7 +224,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_search_by_meaning_answers_at_once_after_a_kill(tmp_path: Path) -> None:
     """It needs no look at anything: not even the follower's first one."""
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, timeout=WAIT_S)
+    assert ran_python("-c", KILLED, str(tmp_path), cwd=ROOT).returncode == -signal.SIGKILL
     embeddings = HashEmbeddings()
     shelf = open_shelf(tmp_path, embeddings, index_options=IndexOptions(follow=("bm25",)))
     with shelf.braid:

@@ -8,7 +8,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -33,6 +32,7 @@ from braid.core.ledger.owners.owner import NOTE, read_note
 from braid.core.models.embeddings import EmbeddingOptions
 from braid.core.types import Filters, Leg, Mode
 from tests.fakes import HashEmbeddings
+from tests.forked_children import python
 from tests.worlds import WAIT_S, add_notes, document, eventually
 
 ROOT = Path(__file__).parents[3]
@@ -518,9 +518,8 @@ def test_single_writes_go_through_beside_a_large_one_of_another_process(
     """Both indexes follow meanwhile; nobody is told that the database is locked."""
     with opened(tmp_path / "data") as owner:
         fill(owner)
-        command = [sys.executable, "-c", BULK, str(tmp_path / "data")]
         longest, written = 0.0, 0
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as bulk:
+        with python("-c", BULK, str(tmp_path / "data"), cwd=ROOT, stdout=subprocess.PIPE, text=True) as bulk:
             while bulk.poll() is None:
                 started = time.monotonic()
                 owner.ledger.put_document(1, document(f"single{written}", "a gasket"))

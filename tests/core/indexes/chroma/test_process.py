@@ -18,7 +18,7 @@ import pytest
 from braid.core.errors import IndexUnavailableError, StoreUnreachableError
 from braid.core.indexes.chroma import process as process_module
 from braid.core.indexes.chroma.process import ChromaProcess
-from tests.forked_children import in_earnest, running
+from tests.forked_children import in_earnest, ran_python, running
 from tests.served import ROOT
 from tests.worlds import WAIT_S, eventually
 
@@ -66,7 +66,7 @@ def children() -> set[int]:
             command = (entry / "cmdline").read_bytes()
         except OSError:  # it has just ended
             continue
-        if parent == os.getpid() and b"chroma.worker" in command and b"forked_children" not in command:
+        if parent == os.getpid() and b"chroma.worker" in command and b"tests.nursery" not in command:
             found.add(int(entry.name))
     return found
 
@@ -294,11 +294,5 @@ store.close()
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no limits of other processes there")
 def test_it_goes_on_when_a_full_disk_has_room_again(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path / "dense")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = ran_python("-c", FULL_DISK, str(tmp_path / "dense"), cwd=ROOT)
     assert done.stdout.split() == ["10", "after", "before"], done.stdout + done.stderr
