@@ -148,16 +148,19 @@ def grows(
     def text(chars: int) -> str:
         return unit * (chars // len(unit)) + end
 
-    chars, taken = SHORT_CHARS, seconds(work, text(SHORT_CHARS))
+    chars, short = SHORT_CHARS, seconds(work, text(SHORT_CHARS))
+    taken = short
     while taken * (LONG_CHARS / chars) < burden_s:  # on the longest text, too, if it is linear
-        if taken * (LONG_CHARS / chars) ** 2 < burden_s:  # and if it is quadratic
+        quadratic = taken * (LONG_CHARS / chars) ** 2
+        if quadratic < burden_s:  # and if it is quadratic
             return False
-        chars *= 2
+        # long enough for a run to show the same of linear work
+        chars = min(LONG_CHARS, round(1.25 * chars * quadratic / burden_s))
         taken = seconds(work, text(chars))
     first = seconds(work, text(LONG_CHARS))
     if first < burden_s:
         return False
-    short = min(seconds(work, text(SHORT_CHARS)) for _ in range(3))
+    short = min(short, *(seconds(work, text(SHORT_CHARS)) for _ in range(2)))
     if first <= QUADRATIC * short or any(seconds(work, text(LONG_CHARS)) <= QUADRATIC * short for _ in range(2)):
         return False
     short = min(seconds(work, text(3 * SHORT_CHARS)) for _ in range(3))
