@@ -285,13 +285,16 @@ def shared_ledger(request: pytest.FixtureRequest, new_database_url: Callable[[st
 def ledger(shared_ledger: Ledger) -> Ledger:
     """An empty ledger, whose ids begin with 1: SQLite's, unless `tests.databases` says that the test runs on both."""
     tables = Base.metadata.sorted_tables
+    emptied = [f"DELETE FROM {table.name}" for table in reversed(tables)]
     with shared_ledger.database.write() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.exec_driver_sql(f"TRUNCATE {', '.join(table.name for table in tables)} RESTART IDENTITY")
+        if connection.dialect.name == "postgresql":  # for which TRUNCATE is four times the work: it makes new files
+            numbered = ((table.name, table.autoincrement_column) for table in tables)
+            columns = [(name, column.name) for name, column in numbered if column is not None]
+            begun = (f"setval(pg_get_serial_sequence('{name}', '{column}'), 1, false)" for name, column in columns)
+            connection.exec_driver_sql("; ".join([*emptied, f"SELECT {', '.join(begun)}"]))
         else:
-            for table in reversed(tables):
-                connection.execute(table.delete())
-            connection.exec_driver_sql("DELETE FROM sqlite_sequence")
+            for statement in [*emptied, "DELETE FROM sqlite_sequence"]:
+                connection.exec_driver_sql(statement)
     return shared_ledger
 
 
