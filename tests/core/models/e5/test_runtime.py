@@ -69,8 +69,8 @@ def test_clients_do_not_disturb_each_other(model: OnnxE5) -> None:
     assert (np.stack(found) == alone).all()
 
 
-def test_several_texts_use_the_threads_that_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, meet, used = OnnxE5(2), threading.Barrier(2), set[int]()
+def test_several_texts_use_the_threads_that_are_allowed(model: OnnxE5, monkeypatch: pytest.MonkeyPatch) -> None:
+    meet, used = threading.Barrier(2), set[int]()
     mean = model._mean
 
     def observed(ids: list[int]) -> Any:
@@ -85,8 +85,10 @@ def test_several_texts_use_the_threads_that_are_allowed(monkeypatch: pytest.Monk
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities of their own on Linux")
-def test_in_the_background_its_threads_come_after_those_of_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, priorities = OnnxE5(2), set[int]()
+def test_in_the_background_its_threads_come_after_those_of_searches(
+    model: OnnxE5, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    priorities = set[int]()
     mean = model._mean
 
     def observed(ids: list[int]) -> Any:
