@@ -39,10 +39,10 @@ quick: $(DEV)  ## run the tests that need no other process, a minute
 	$(BIN)/python -m pytest -n 2 --dist worksteal --quick $(ARGS)
 
 test: $(DEV)  ## run the tests but for those that take long, minutes
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not browser and not long" $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not browser and not long" $(ARGS)
 
 long: $(DEV)  ## run those that take long, and drills in their long form
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not browser" --long $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not browser" --long $(ARGS)
 
 lint: $(DEV)  ## check style, types and which room imports which
 	$(BIN)/python -m ruff check .
