@@ -22,8 +22,8 @@ PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.led
 # It does not know where a TypedDict has the fields of another from, and says so.
 PDOC := import sys, braid, pdoc.__main__ as pdoc; [getattr(braid, name) for name in braid.__all__]; pdoc.cli(sys.argv[1:])
 INSTALL := $(BIN)/python deploy/install.py
-# Without the packages' own tests, and what Braid never loads of what they bring, which is a third of it all.
-COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests?|kubernetes|sympy|pip)/' .venv/lib
+# The packages' own tests are left out, and what Braid never loads, which is a third of it all.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests?|kubernetes|sympy|pip)/'
 PEERS_INSTALL := .venv-peers/bin/python deploy/install.py
 
 .DEFAULT_GOAL := help
@@ -81,13 +81,13 @@ clean:  ## remove what was built or installed; data/ stays
 $(DEV): requirements.txt requirements-scale.txt requirements-dev.txt | .venv/.made
 	@echo "Installing Braid and its tools into .venv; this takes a minute …"
 	@$(INSTALL) -r requirements-dev.txt
-	@$(COMPILE) || true
+	@$(COMPILE) .venv/lib || true
 	@touch $(RUN) $(DEV)
 
 $(RUN): requirements.txt | .venv/.made
 	@echo "Installing Braid into .venv; this takes a minute …"
 	@$(INSTALL) -r requirements.txt
-	@$(COMPILE) || true
+	@$(COMPILE) .venv/lib || true
 	@touch $(RUN)
 
 $(PEERS): benchmarks/peers/requirements.txt benchmarks/peers/requirements-torch.txt | $(DEV)
@@ -95,6 +95,7 @@ $(PEERS): benchmarks/peers/requirements.txt benchmarks/peers/requirements-torch.
 	@$(BIN)/python -m venv .venv-peers
 	@$(PEERS_INSTALL) -r benchmarks/peers/requirements.txt
 	@$(PEERS_INSTALL) -r benchmarks/peers/requirements-torch.txt || echo "txtai is left out: torch cannot be installed."
+	@$(COMPILE) .venv-peers/lib || true
 	@touch $(PEERS)
 
 .venv/.made:

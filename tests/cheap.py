@@ -1,4 +1,4 @@
-"""What apps of the tests do in less time than in earnest, where it is not the point."""
+"""Password hashes and certificates that cost apps of the tests less than in earnest."""
 
 from __future__ import annotations
 

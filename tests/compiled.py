@@ -68,7 +68,7 @@ class Route(RuleFactory):
         return self._path, repr(self._options), self.provide_automatic_options
 
     def get_rules(self, map: Map) -> Iterator[Rule]:
-        """What Flask would have made at once; for a map that an app has brought itself, too."""
+        """Yield the rule that Flask would have made at once."""
         made = Rule(self._path, **self._options)
         made.provide_automatic_options = self.provide_automatic_options  # type: ignore[attr-defined]
         yield made

@@ -2,8 +2,10 @@
 
 Loading takes longer than most tests. Those that have Chroma open or read files differ from those of
 `braid.core.processes.child` in nothing but their beginning, parent and priority. Servers and commands differ from those
-that people start in their beginning, their parent, and in `tests.cheap`: where a test is about one of these, or about
-what is loaded, it starts them `in_earnest`.
+that people start in their beginning and parent, in their end, which frees nothing, in the seed of sets, which all have,
+in the locale, which is UTF-8, in OpenBLAS, which has one thread, in the children that read files, and in what
+`tests.cheap` and `tests.compiled` do. Where a test is about one of these, or about what is loaded, it starts them
+`in_earnest`.
 """
 
 from __future__ import annotations
@@ -33,6 +35,10 @@ ROOT = Path(__file__).parent.parent
 READER = "braid.core.ingest.parse_worker"
 STARTED_BY = {"braid.core.indexes.chroma.worker": chroma_process, READER: parse_pool}
 """What is forked, by the module that starts it."""
+NOT_HEEDED = ("executable", "pass_fds", "shell", "gid", "gids", "uid", "umask")
+"""Options of `subprocess.Popen` that cannot be followed. A process has a group of its own in place of a session, and
+heeds Ctrl-C without a ``preexec_fn`` for that.
+"""
 ASKING = """#!{python} -SE
 import json, os, socket, sys
 ended, status = os.pipe()
@@ -56,6 +62,8 @@ class Forked(subprocess.Popen[Any]):
     def _execute_child(self, *arguments: Any) -> None:
         given = signature(super()._execute_child).bind(*arguments).arguments  # type: ignore[misc]
         environment = os.environ if given["env"] is None else given["env"]
+        if unknown := [name for name in NOT_HEEDED if given[name] not in (None, (), False, -1)]:
+            raise ValueError(f"a forked process does not heed {', '.join(unknown)}; start it in earnest")
         message = [*map(str, given["args"])], dict(environment), str(given["cwd"] or Path.cwd())
         ends = [given[each] for each in ("p2cread", "c2pwrite", "errwrite")]
         streams = [number if each < 0 else each for number, each in enumerate(ends)]

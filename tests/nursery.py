@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+import time
 from contextlib import ExitStack, suppress
 from types import ModuleType
 
@@ -29,8 +30,9 @@ OF_SERVERS = (
 )
 """What servers and commands load sooner or later."""
 STATUS: list[object] = []
-"""With which what was run has ended."""
+"""The exit status of the program that was run; empty while it runs."""
 FOR_GOOD = ExitStack()
+"""What apps do in less time, from the moment of loading to the end of the process."""
 READERS: list[int] = []
 """Where processes that read files are asked for, if a server is to have them forked, too."""
 JOIN = b"join"
@@ -38,7 +40,7 @@ JOIN = b"join"
 STREAMS = 3
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 MOST_BYTES = 1 << 16
-"""Of what is asked of the nursery."""
+"""Longest message to a nursery, in bytes."""
 STATUS_BYTES = 4
 
 
@@ -92,10 +94,10 @@ def main(module: str, folder: str, number: int) -> list[str]:
         for each in files:
             os.close(each)
         if not message:
+            if theirs is asking[0]:  # the tests have ended, if not all that they began
+                return []
             asking.remove(theirs)
             theirs.close()
-        if not asking:
-            return []
 
 
 def _keep(
@@ -119,6 +121,7 @@ def _keep(
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
+        time.tzset()
         return
     theirs.send(str(pid).encode())
     for each in asking:
@@ -158,7 +161,7 @@ def run(option: str, what: str, *arguments: str) -> None:
             assert option == "-c"
             exec(what, program.__dict__)
     except SystemExit as ended:
-        STATUS.append(ended.code or 0)
+        STATUS.append(0 if ended.code is None else ended.code)
         raise
     STATUS.append(0)
 

@@ -113,7 +113,7 @@ class Indexer:
     def stop(self) -> None:
         """Finish the running batches and stop; what is left is done at the next start."""
         self._stopping.set()
-        for event in (*self._wakes.values(), self._keywords_done):
+        for event in (*self._wakes.values(), self._keywords_done, self._finished):
             event.set()
         for thread in self._threads.values():
             if thread.ident is not None:
@@ -229,7 +229,9 @@ class Indexer:
                 now = time.monotonic()
                 pause_s = min(max(WAIT_S, RESTS * (now - looked)), LONGEST_WAIT_S, max(0.0, deadline - now))
                 counting.look(lambda: sum(self._pending(each, heads) for each in followed))
-                if self._finished.wait(pause_s):
+                rest_s = min(RESTS * (now - looked), pause_s)
+                time.sleep(rest_s)
+                if self._finished.wait(pause_s - rest_s):
                     self._finished.clear()
                 looked = time.monotonic()
         counting.end()

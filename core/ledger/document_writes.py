@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Connection, delete, insert, literal, select, update
 
 from braid.core.errors import InvalidInputError, JobCancelledError, NotFoundError, Reason
-from braid.core.json_form import stored_reason
+from braid.core.json_form import stored_json, stored_reason
 from braid.core.ledger import prepared
 from braid.core.ledger.database import execute, execute_each, storable, tell
 from braid.core.ledger.queries import document_of
@@ -91,7 +90,7 @@ def supersede_uploads(connection: Connection, dataset_id: int, source: str, *, b
             raise JobCancelledError(f"job {by_job} was ended before it was done")
     result = {"source": storable(source), "state": SUPERSEDED, "document_id": None, "chunks": 0}
     wanted = unread_uploads(dataset_id, source, before=by_job)
-    execute(connection, prepared.SUPERSEDE_UPLOADS, result=json.dumps(result), now=time.time(), **wanted)
+    execute(connection, prepared.SUPERSEDE_UPLOADS, result=stored_json(result), now=time.time(), **wanted)
 
 
 def unread_uploads(dataset_id: int, source: str, *, before: int | None) -> dict[str, int | str]:

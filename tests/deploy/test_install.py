@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import runpy
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 INSTALL = runpy.run_path(str(Path(__file__).parents[2] / "deploy" / "install.py"))
-Settings = Mapping[str, str] | None
-settings_for_uv: Callable[[str], Settings] = INSTALL["settings_for_uv"]
+UNKNOWN = "global.trusted-host='a.example'\n"
 
 
 @pytest.mark.parametrize(
@@ -21,27 +20,33 @@ settings_for_uv: Callable[[str], Settings] = INSTALL["settings_for_uv"]
         ("", {}),
         ("global.timeout='60'\n:env:.disable-pip-version-check='1'\n", {}),
         ("global.index-url='https://a.example/simple'\n", {"UV_DEFAULT_INDEX": "https://a.example/simple"}),
-        (":env:.cert='/etc/ssl/ours.crt'\n", {"SSL_CERT_FILE": "/etc/ssl/ours.crt"}),
+        (":env:.cert='/etc/our certificates/ca.crt'\n", {"SSL_CERT_FILE": "/etc/our certificates/ca.crt"}),
         (
-            "global.extra-index-url='https://a.example https://b.example'\nuser.find-links='/one\\n/two'\n",
+            "global.extra-index-url='https://a.example https://b.example'\ninstall.find-links='\\n/one\\n/two'\n",
             {
                 "UV_INDEX": "https://a.example https://b.example",
                 "UV_FIND_LINKS": "/one,/two",
                 "UV_INDEX_STRATEGY": "unsafe-best-match",
             },
         ),
-        # uv has nothing like it, or a name for it that may change
-        ("global.trusted-host='a.example'\n", None),
-        ("global.index-url='https://a.example'\ninstall.only-binary=':all:'\n", None),
-        (":env:.no-index='1'\n", None),
+        # sorted, as pip lists them: variables count most, then what is said of the command; empty values do not count
+        (
+            ":env:.index-url='https://c.example'\nglobal.index-url='https://a.example'\ninstall.index-url='https://b.example'",
+            {"UV_DEFAULT_INDEX": "https://c.example"},
+        ),
+        (
+            "global.index-url='https://a.example'\ninstall.index-url='https://b.example'\nwheel.index-url='https://d.example'",
+            {"UV_DEFAULT_INDEX": "https://b.example"},
+        ),
+        (":env:.index-url=''\nglobal.index-url='https://a.example'", {"UV_DEFAULT_INDEX": "https://a.example"}),
     ],
 )
-def test_what_pip_is_told_is_told_to_uv_or_pip_installs(listed: str, told: Settings) -> None:
-    assert settings_for_uv(listed) == told
+def test_what_pip_is_told_is_told_to_uv(listed: str, told: Mapping[str, str]) -> None:
+    assert INSTALL["variables_of_uv"](INSTALL["settings_of_pip"](listed)) == told
 
 
 class Installers:
-    """Stand in for pip and uv; those whose words are in ``failing`` fail."""
+    """Stands in for pip and uv; each of ``failing`` fails, or cannot be run at all."""
 
     def __init__(self, *failing: str) -> None:
         self.failing = failing
@@ -52,23 +57,42 @@ class Installers:
         words = " ".join(map(str, command))
         self.commands.append("uv" if "uv pip" in words else "get uv" if "--target" in words else "pip")
         self.environments.append(env or {})
+        if f"no {self.commands[-1]}" in self.failing:
+            raise PermissionError(13, "Permission denied")
         return int(self.commands[-1] in self.failing)
 
 
 @pytest.mark.parametrize(
-    ("listed", "failing", "commands", "status"),
+    ("listed", "failing", "commands", "status", "said"),
     [
-        ("", (), ["get uv", "uv"], 0),
-        ("", ("uv",), ["get uv", "uv", "pip"], 0),
-        ("", ("get uv",), ["get uv", "pip"], 0),
-        ("", ("uv", "pip"), ["get uv", "uv", "pip"], 1),
-        ("global.trusted-host='a.example'\n", (), ["pip"], 0),
+        ("", (), ["get uv", "uv"], 0, ""),
+        ("", ("uv",), ["get uv", "uv", "pip"], 0, "uv could not install; pip tries.\n"),
+        ("", ("get uv",), ["get uv", "pip"], 0, ""),
+        ("", ("no uv",), ["get uv", "uv", "pip"], 0, "uv cannot be run (Permission denied); pip installs.\n"),
+        ("", ("uv", "pip"), ["get uv", "uv", "pip"], 1, "uv could not install; pip tries.\n"),
+        # without the value, which may have a password
+        (UNKNOWN, (), ["pip"], 0, "pip installs, not uv, which does not know what pip is told: trusted-host.\n"),
+        (
+            ":env:.no-index='1'\n",
+            ("pip",),
+            ["pip"],
+            1,
+            "pip installs, not uv, which does not know what pip is told: no-index.\n",
+        ),
     ],
 )
-def test_pip_installs_where_uv_cannot(listed: str, failing: tuple[str, ...], commands: list[str], status: int) -> None:
+def test_pip_installs_where_uv_cannot(
+    capsys: pytest.CaptureFixture[str],
+    listed: str,
+    failing: tuple[str, ...],
+    commands: list[str],
+    status: int,
+    said: str,
+) -> None:
     run = Installers(*failing)
     assert INSTALL["install"](["-r", "requirements.txt"], {}, listed, run) == status
     assert run.commands == commands
+    assert capsys.readouterr().err == said
 
 
 def test_what_uv_itself_is_told_comes_before_what_pip_is_told() -> None:
