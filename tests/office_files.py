@@ -127,5 +127,5 @@ def sheet(*rows: tuple[object, ...], merged: tuple[str, ...] = ()) -> bytes:
     for row in rows:
         page.append(list(row))
     for area in merged:
-        page.merge_cells(area)
+        page.merged_cells.add(area)  # `merge_cells` would make all cells of it
     return saved(book)

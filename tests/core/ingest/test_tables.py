@@ -8,42 +8,20 @@ import zipfile
 from collections.abc import Callable
 
 import docx
-import openpyxl
 import pptx
 import pytest
 from pptx.util import Inches
 
 from braid.core.ingest.chunking import chunk_sections
-from braid.core.ingest.readers import ParsedDocument, read_document
+from braid.core.ingest.readers import ParsedDocument
 from braid.core.ingest.readers.office import workbook
 from braid.core.types import ChunkInput
 from tests import more_samples
+from tests.office_files import read, saved, sheet
 
 ROWS = [(f"Pump {n}", f"Hall {n % 3}", f"{n * 11} bar") for n in range(60)]
 HEADER = ("Pump", "Place", "Pressure")
 CAPTION = "Table 4: Pumps and their pressure"
-
-
-def saved(document: object) -> bytes:
-    stream = io.BytesIO()
-    document.save(stream)  # type: ignore[attr-defined]
-    return stream.getvalue()
-
-
-def read(name: str, content: bytes | str) -> ParsedDocument:
-    return read_document(name, content.encode() if isinstance(content, str) else content, max_bytes=10**7)
-
-
-def sheet(*rows: tuple[object, ...], merged: tuple[str, ...] = ()) -> bytes:
-    book = openpyxl.Workbook()
-    page = book.active
-    assert page is not None
-    page.title = "Plan"
-    for row in rows:
-        page.append(list(row))
-    for area in merged:
-        page.merged_cells.add(area)  # `merge_cells` would make all cells of it
-    return saved(book)
 
 
 def records(parsed: ParsedDocument) -> list[tuple[str, str, str]]:
