@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import openai
@@ -39,7 +40,15 @@ def town(shelf: Braid) -> Iterator[Town]:
         ledger.put_document(-1, document("travel.md", TRAVEL, title="Travel"))
         assert shelf.indexer.wait(WAIT_S)
         with serving(app) as address:
-            yield Town(app, address, model, people)
+            yield Town(app, address, model, people, ExitStack())
+
+
+@pytest.fixture(autouse=True)
+def closed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Close what the test opened: a client is part of a cycle, and collected in another test with an open socket."""
+    yield
+    if "town" in request.fixturenames:
+        request.getfixturevalue("town").open.close()
 
 
 @pytest.fixture

@@ -34,8 +34,11 @@ def client(braid: Braid, model: ModelServer) -> Iterator[openai.OpenAI]:
     braid.ledger.put_document(notes.id, document("printer.md", "The printer shows error E-4711.", title="Manual"))
     assert braid.indexer.wait(WAIT_S)
     key = bearer(app, ann)["Authorization"].removeprefix("Bearer ")
-    with serving(app) as address:
-        yield openai.OpenAI(base_url=f"{address}/v1", api_key=key, max_retries=0, timeout=WAIT_S)
+    with (
+        serving(app) as address,
+        openai.OpenAI(base_url=f"{address}/v1", api_key=key, max_retries=0, timeout=WAIT_S) as opened,
+    ):
+        yield opened
 
 
 def test_a_question_is_answered_with_links_to_what_is_cited(client: openai.OpenAI) -> None:

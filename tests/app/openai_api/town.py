@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,12 +27,15 @@ class Town:
     address: str
     model: ModelServer
     people: dict[str, Account]
+    open: ExitStack
+    """What the test that is running has opened; closed after it."""
 
     def client(self, name: str, key: str = "", *scopes: str) -> openai.OpenAI:
         key = key or bearer(self.app, self.people[name], *(scopes or ("read",)))["Authorization"].removeprefix(
             "Bearer "
         )
-        return openai.OpenAI(base_url=f"{self.address}/v1", api_key=key, max_retries=0, timeout=WAIT_S)
+        client = openai.OpenAI(base_url=f"{self.address}/v1", api_key=key, max_retries=0, timeout=WAIT_S)
+        return self.open.enter_context(client)
 
 
 def ask(text: str) -> list[Any]:
