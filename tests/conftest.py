@@ -8,6 +8,7 @@ import gc
 import itertools
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from inspect import signature
@@ -52,6 +53,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     modes.load(config)
+    # A script ignores it for what it starts in the background, and so would all that the tests start.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with contextlib.suppress(OSError):  # elsewhere than on Linux
         available = Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()[0]
         if min(shutil.disk_usage(MEMORY).free, int(available) * 1024) >= LEAST_MEMORY:

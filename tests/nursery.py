@@ -39,8 +39,6 @@ JOIN = b"join"
 """Says that another one will ask, at the socket that comes with it."""
 STREAMS = 3
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-IGNORED = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-"""Whether the tests were started in the background of a script."""
 MOST_BYTES = 1 << 16
 """Longest message to a nursery, in bytes."""
 STATUS_BYTES = 4
@@ -151,8 +149,7 @@ def run(option: str, what: str, *arguments: str) -> None:
     sys.path[0] = "" if option == "-c" else os.getcwd()
     sys.path[1:1] = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if not IGNORED:  # as the interpreter finds it
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     sys.modules["__main__"] = program = ModuleType("__main__")
     if READERS:

@@ -37,6 +37,8 @@ Truthy = TypeVar("Truthy")
 WAIT_S = 120.0
 """What a test waits for comes sooner on the busiest machine; what has not come then does not come. The one bound of all
 waits: a shorter one measures the machine."""
+AT_LAST_S = 3_600.0
+"""The bound of what gives way to others, which neighbours can keep from a processor for minutes."""
 
 
 def eventually(condition: Callable[[], Truthy], seconds: float = WAIT_S, *, pause_s: float = 0.02) -> Truthy:

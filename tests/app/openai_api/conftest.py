@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import openai
@@ -40,25 +39,19 @@ def town(shelf: Braid) -> Iterator[Town]:
         ledger.put_document(-1, document("travel.md", TRAVEL, title="Travel"))
         assert shelf.indexer.wait(WAIT_S)
         with serving(app) as address:
-            yield Town(app, address, model, people, ExitStack())
-
-
-@pytest.fixture(autouse=True)
-def closed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Close what the test opened: a client is part of a cycle, and collected in another test with an open socket."""
-    yield
-    if "town" in request.fixturenames:
-        request.getfixturevalue("town").open.close()
+            yield Town(app, address, model, people)
 
 
 @pytest.fixture
-def ann(town: Town) -> openai.OpenAI:
-    return town.client("ann")
+def ann(town: Town) -> Iterator[openai.OpenAI]:
+    with town.client("ann") as client:
+        yield client
 
 
 @pytest.fixture
 def eve(town: Town) -> Iterator[openai.OpenAI]:
     town.model.calls.clear()
-    yield town.client("eve")
+    with town.client("eve") as client:
+        yield client
     town.model.finish = "stop"
     town.model.unfinished = town.model.broken = town.model.fails_after = 0

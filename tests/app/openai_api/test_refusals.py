@@ -14,8 +14,8 @@ from tests.web import bearer, site_of
 
 
 def test_a_wrong_key_is_refused(town: Town) -> None:
-    with pytest.raises(openai.AuthenticationError) as refused:
-        town.client("ann", "braid_wrong").models.list()
+    with town.client("ann", "braid_wrong") as client, pytest.raises(openai.AuthenticationError) as refused:
+        client.models.list()
     assert refused.value.code == "invalid_api_key"
 
 
@@ -24,7 +24,8 @@ def test_somebody_elses_dataset_is_a_model_that_there_is_not(ann: openai.OpenAI,
         with pytest.raises(openai.NotFoundError) as refused:
             ann.chat.completions.create(model=model, messages=ask("printer?"))
         assert (refused.value.code, refused.value.param) == ("model_not_found", "model")
-    found = town.client("bob").chat.completions.create(model="braid:all", messages=ask("printer tray E-4711"))
+    with town.client("bob") as bob:
+        found = bob.chat.completions.create(model="braid:all", messages=ask("printer tray E-4711"))
     assert {cited["dataset_id"] for cited in found.citations} <= {-1}  # type: ignore[attr-defined]
 
 
@@ -89,8 +90,11 @@ def test_a_compressed_body_is_refused_as_that(town: Town) -> None:
 
 
 def test_other_errors_have_the_form_too(town: Town, ann: openai.OpenAI) -> None:
-    with pytest.raises(openai.PermissionDeniedError, match="scope 'read'"):
-        town.client("ann", "", "write").models.list()
+    with (
+        town.client("ann", "", "write") as client,
+        pytest.raises(openai.PermissionDeniedError, match="scope 'read'"),
+    ):
+        client.models.list()
     with pytest.raises(openai.APIStatusError) as refused:
         ann.post("/models", body={}, cast_to=object)
     assert refused.value.status_code == 405
@@ -100,10 +104,10 @@ def test_other_errors_have_the_form_too(town: Town, ann: openai.OpenAI) -> None:
     here = site_of(town.app)
     here.settings, kept = Settings(api_rate_limit="1/minute"), here.settings
     try:
-        limited = town.client("bob")
-        limited.models.list()
-        with pytest.raises(openai.RateLimitError) as late:
+        with town.client("bob") as limited:
             limited.models.list()
+            with pytest.raises(openai.RateLimitError) as late:
+                limited.models.list()
     finally:
         here.settings = kept
     assert late.value.code == "rate_limit_exceeded"

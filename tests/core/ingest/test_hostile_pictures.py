@@ -20,7 +20,7 @@ from braid.core.ingest.parse_pool import ParsePool
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import read_document
 from braid.core.ingest.readers.paged.page_picture import draw_page, page_for_reading
-from tests.worlds import WAIT_S
+from tests.worlds import AT_LAST_S
 
 PAGES = 400
 LIMIT_MB = 400
@@ -89,7 +89,7 @@ def test_a_huge_page_behind_a_small_one_is_refused_when_it_is_shown_or_read() ->
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ParsePool]:
-    opened = ParsePool(memory_mb=LIMIT_MB, timeout_s=WAIT_S)
+    opened = ParsePool(memory_mb=LIMIT_MB, timeout_s=AT_LAST_S)
     yield opened
     opened.close()
 

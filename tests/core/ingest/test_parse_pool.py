@@ -28,7 +28,7 @@ from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
 from tests.forked_children import in_earnest
-from tests.worlds import WAIT_S, add_notes
+from tests.worlds import AT_LAST_S, WAIT_S, add_notes
 
 OPTIONS = IngestOptions()
 
@@ -42,7 +42,7 @@ def as_in_a_server() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def pool(as_in_a_server: None) -> Iterator[ParsePool]:
-    opened = ParsePool(memory_mb=400, timeout_s=WAIT_S)
+    opened = ParsePool(memory_mb=400, timeout_s=AT_LAST_S)
     yield opened
     opened.close()
 
@@ -248,7 +248,7 @@ def test_an_answer_that_is_too_long_is_named_and_the_next_file_is_read(
         "import braid.core.processes.frames as frames\nframes.MAX_FRAME_BYTES = 20_000\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    low = ParsePool(timeout_s=WAIT_S)
+    low = ParsePool(timeout_s=AT_LAST_S)
     try:
         with pytest.raises(UnreadableDocumentError, match=r"long\.txt has too much text for one document; split it"):
             parse(low, tmp_path, "long.txt", b"Many words. " * 3_000)
