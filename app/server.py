@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -207,7 +208,11 @@ def leave() -> NoReturn:
 
 
 def _end_overdue() -> None:
-    log.error("event=stop_overdue seconds=%d", OVERDUE_S)
+    names, at = {thread.ident: thread.name for thread in threading.enumerate()}, []
+    for number, innermost in sys._current_frames().items():
+        modules = ((frame.f_globals.get("__name__", ""), line) for frame, line in traceback.walk_stack(innermost))
+        at += [f"{names.get(number)}={name}:{line}" for name, line in modules if name.startswith("braid.")][:1]
+    log.error("event=stop_overdue seconds=%d at=%r", OVERDUE_S, " ".join(at))
     os._exit(1)  # as after a kill: what was acknowledged is in the ledger
 
 

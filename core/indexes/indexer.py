@@ -31,6 +31,8 @@ LONGEST_POLL_S = 2.0
 """A look at 10,000 collections takes half a second: the next comes after four times as long, or after two seconds."""
 COPY_POLL_S = 10.0
 """Time between two looks at the copy in Chroma, for which nobody waits, and before the first one."""
+COPY_CLOSING_S = 5.0
+"""Time for what is being written to the copy when the process stops. Chroma may take longer only to be opened."""
 WAIT_S = 0.02
 LONGEST_WAIT_S = 1.0
 """Shortest and longest seconds between two looks of a caller that waits for the indexes."""
@@ -86,7 +88,7 @@ class Indexer:
         self._stopping = threading.Event()
         self._keywords_done = threading.Event()
         self._finished = threading.Event()
-        self._legs = tuple(follow)
+        self._legs, self._copy = tuple(follow), copy
         followed: tuple[IndexName, ...] = (*follow, "chroma") if "dense" in follow and copy else self._legs
         self._threads = {
             name: threading.Thread(target=self._run, args=(name,), name=f"braid-{name}", daemon=True)
@@ -111,13 +113,17 @@ class Indexer:
             self._looked[leg].wait(max(0.0, deadline - time.monotonic()))
 
     def stop(self) -> None:
-        """Finish the running batches and stop; what is left is done at the next start."""
+        """Finish the running batches and stop; what is left is done at the next start. The copy has a few seconds."""
         self._stopping.set()
         for event in (*self._wakes.values(), self._keywords_done, self._finished):
             event.set()
-        for thread in self._threads.values():
-            if thread.ident is not None:
-                thread.join()
+        for name, thread in self._threads.items():
+            if thread.ident is None:
+                continue
+            if name == "chroma" and self._copy is not None:
+                thread.join(COPY_CLOSING_S)
+                self._copy.close()
+            thread.join()
 
     def wake(self) -> None:
         """Look at the log now instead of at the next poll."""

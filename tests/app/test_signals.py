@@ -1,13 +1,18 @@
-"""SIGTERM while the server is still being loaded and opened ends it as later: with status 0."""
+"""SIGTERM while the server is still being loaded ends it as later: with status 0. What it waits for is told."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from braid.app import server
+from braid.core.processes.frames import receive
+from tests.worlds import WAIT_S, eventually
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 
@@ -49,3 +54,17 @@ def test_sigterm_during_the_start(tmp_path: Path, module: str, command: str, sta
     assert ended.returncode == status, ended.stderr
     assert "Traceback" not in ended.stderr
     assert "Braid is ready" not in ended.stdout
+
+
+def test_what_a_stop_still_waits_for_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    statuses: list[int] = []
+    monkeypatch.setattr(os, "_exit", statuses.append)
+    end, beginning = os.pipe()
+    with open(end, "rb") as stream, open(beginning, "wb"):
+        waiting = threading.Thread(target=receive, args=(stream,), name="reader")
+        waiting.start()
+        eventually(lambda: (server._end_overdue(), "reader=braid.core.processes.frames:" in caplog.text)[1])
+    waiting.join(WAIT_S)
+    assert set(statuses) == {1}

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -15,12 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from braid.core.braid import Braid
 from braid.core.errors import IndexUnavailableError, StoreUnreachableError
+from braid.core.indexes import indexer as indexer_module
 from braid.core.indexes.chroma import process as process_module
-from braid.core.indexes.chroma.process import ChromaProcess
+from braid.core.indexes.chroma.process import CALL_TIMEOUT_S, ChromaProcess
+from braid.core.processes.child import Child
+from tests.fakes import HashEmbeddings
 from tests.forked_children import in_earnest, ran_python, running
 from tests.served import ROOT
-from tests.worlds import WAIT_S, eventually
+from tests.worlds import WAIT_S, add_notes, document, eventually
 
 DIM = 16
 VECTORS = np.random.default_rng(0).standard_normal((20_000, DIM)).astype(np.float32)
@@ -296,3 +301,21 @@ store.close()
 def test_it_goes_on_when_a_full_disk_has_room_again(tmp_path: Path) -> None:
     done = ran_python("-c", FULL_DISK, str(tmp_path / "dense"), cwd=ROOT)
     assert done.stdout.split() == ["10", "after", "before"], done.stdout + done.stderr
+
+
+def test_who_ends_does_not_wait_for_a_store_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask, asked = Child.ask, threading.Event()
+
+    def hung(child: Child, *given: Any, **options: Any) -> Any:
+        os.kill(child._process.pid, signal.SIGSTOP)
+        asked.set()
+        return ask(child, *given, **options)
+
+    monkeypatch.setattr(indexer_module, "COPY_CLOSING_S", 0.05)
+    monkeypatch.setattr(Child, "ask", hung)
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        braid.ledger.put_document(add_notes(braid.ledger), document("a.md", "A passage."))
+        assert asked.wait(WAIT_S)
+        started = time.monotonic()
+    assert time.monotonic() - started < CALL_TIMEOUT_S / 2
+    assert not children()
