@@ -120,10 +120,10 @@ class Indexer:
         for name, thread in self._threads.items():
             if thread.ident is None:
                 continue
-            if name == "chroma" and self._copy is not None:
-                thread.join(COPY_CLOSING_S)
+            thread.join(COPY_CLOSING_S if name == "chroma" else None)
+            if thread.is_alive() and self._copy is not None:
                 self._copy.close()
-            thread.join()
+                thread.join()
 
     def wake(self) -> None:
         """Look at the log now instead of at the next poll."""

@@ -20,7 +20,7 @@ from braid.app import server
 from braid.config.settings import Settings
 from braid.core.errors import InvalidInputError, NotOwnerError
 from tests.served import ROOT
-from tests.worlds import WAIT_S
+from tests.worlds import AT_LAST_S, WAIT_S
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.org"])
@@ -38,10 +38,18 @@ def port() -> int:
         return int(probe.getsockname()[1])
 
 
+PATIENT = f"""
+from braid.app import server
+from braid.app.__main__ import main
+server.OVERDUE_S = {AT_LAST_S:.0f}  # what embeds gives way to neighbours, and is waited for
+main("python -m app")
+"""
+
+
 def start(data_dir: Path, port: int) -> subprocess.Popen[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("BRAID_")}
     environment |= {"BRAID_SHARED_DBS": str(data_dir / "shared_dbs.json"), "BRAID_PORT": str(port)}
-    command = [sys.executable, "-m", "app", "serve", "--data-dir", str(data_dir)]
+    command = [sys.executable, "-c", PATIENT, "serve", "--data-dir", str(data_dir)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True)
 
