@@ -36,8 +36,6 @@ from braid.core.types import ChunkInput, DocumentInput
 REQUESTS_PER_PROCESS = 200
 """Files after which a process is replaced by a new one, because libraries leak memory."""
 TIMEOUT_S = 60.0
-PATIENCE = 10.0
-"""How many times its limit reading may take on a busy machine: the processes give way to searches."""
 NOT_STARTED = Reason("the program that reads documents does not start; the server's log says why")
 
 logger = logging.getLogger(__name__)
@@ -78,15 +76,12 @@ class ParseProcess(Child):
         self.is_usable = self.receive(START_TIMEOUT_S) is not None
         """Whether the last request was answered to the end, so that the next one can be sent."""
 
-    def ask(
-        self, request: object, timeout_s: float, is_stopped: IsStopped = never, *, patience: float = 1.0
-    ) -> Outcome | None:
+    def ask(self, request: object, timeout_s: float, is_stopped: IsStopped = never) -> Outcome | None:
         """Send a request, a dictionary, and wait for the first frame of the answer; None as by `receive`."""
         assert isinstance(request, dict)
         self.is_usable = False
         self.requests += 1
-        request = {**request, "timeout_s": patience * timeout_s}
-        return super().ask(request, timeout_s, is_stopped, patience=patience)
+        return super().ask({**request, "timeout_s": timeout_s}, timeout_s, is_stopped)
 
     def go_on(self) -> None:
         """Tell a process that waits that what it made was taken; one that died is noticed by `receive`."""
@@ -129,14 +124,12 @@ class ParsePool:
     def parse(self, incoming: Incoming, options: IngestOptions, *, timeout_s: float | None = None) -> DocumentInput:
         """Parse the file at ``incoming.path``, as `braid.core.ingest.parse.parse_here` does.
 
-        ``timeout_s``, for somebody who waits, is at most the pool's own limit, which leaves out the time in which busy
-        neighbours kept the process from a processor. Raises UnreadableDocumentError also when the process takes too
+        ``timeout_s`` is at most the pool's own limit. Raises UnreadableDocumentError also when the process takes too
         long or too much memory, or crashes; ParserUnavailableError; and ParseStoppedError.
         """
-        patience = PATIENCE if timeout_s is None else 1.0
         timeout_s = min(self._timeout_s, timeout_s or self._timeout_s)
         with self._process() as process:
-            outcome = process.ask(_request(incoming, options), timeout_s, self._is_stopped, patience=patience)
+            outcome = process.ask(_request(incoming, options), timeout_s, self._is_stopped)
             self._settle(process, outcome)
         if outcome is not None and "chunks" in outcome:
             self._log(outcome)
@@ -281,13 +274,13 @@ class ParsePool:
             logger.warning("event=office_has_network remedy=user_namespaces")
 
     def _manifest(self, process: ParseProcess, request: Outcome) -> Manifest:
-        outcome = process.ask(request, self._timeout_s, self._is_stopped, patience=PATIENCE)
+        outcome = process.ask(request, self._timeout_s, self._is_stopped)
         self._require_valid(process, outcome, "manifest")
         return Manifest.model_validate((outcome or {})["manifest"])
 
     def _parts(self, process: ParseProcess) -> Iterator[ExportedPart]:
         while True:
-            outcome = process.receive(self._timeout_s, self._is_stopped, patience=PATIENCE)
+            outcome = process.receive(self._timeout_s, self._is_stopped)
             if outcome is not None and "end" in outcome:
                 self._settle(process, outcome)
                 return

@@ -17,7 +17,6 @@ from braid.core.processes.frames import receive, send
 
 LOOK_EVERY_S = 0.5
 """Seconds between two looks whether the work is still wanted."""
-SHORTEST_LOOK_S = 0.01
 VARIABLES = frozenset(
     {
         *("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH"),
@@ -85,14 +84,12 @@ class Child:
         """Whether the process still runs."""
         return self.returncode is None
 
-    def ask(
-        self, request: object, timeout_s: float, is_stopped: IsStopped = never, *, patience: float = 1.0
-    ) -> Any | None:
+    def ask(self, request: object, timeout_s: float, is_stopped: IsStopped = never) -> Any | None:
         """Send a request and wait for the first frame of the answer; None as by `receive`.
 
         Raises ValueError when the request is too long.
         """
-        with self._watched(timeout_s, is_stopped, patience):
+        with self._watched(timeout_s, is_stopped):
             return self._read() if self.tell(request) else None
 
     def tell(self, message: object) -> bool:
@@ -104,13 +101,11 @@ class Child:
             return False
         return True
 
-    def receive(self, timeout_s: float, is_stopped: IsStopped = never, *, patience: float = 1.0) -> Any | None:
+    def receive(self, timeout_s: float, is_stopped: IsStopped = never) -> Any | None:
         """Wait for the next frame. None when the process died or was killed: after the timeout, which sets
         ``timed_out``, or because ``is_stopped()``, which sets ``stopped``.
-
-        Time that the process waited for a processor does not count, until ``patience`` times the timeout has passed.
         """
-        with self._watched(timeout_s, is_stopped, patience):
+        with self._watched(timeout_s, is_stopped):
             return self._read()
 
     def kill(self) -> None:
@@ -144,9 +139,9 @@ class Child:
             return None
 
     @contextmanager
-    def _watched(self, timeout_s: float, is_stopped: IsStopped, patience: float) -> Iterator[None]:
+    def _watched(self, timeout_s: float, is_stopped: IsStopped) -> Iterator[None]:
         answered = threading.Event()
-        arguments = (answered, timeout_s, is_stopped, patience)
+        arguments = (answered, time.monotonic() + timeout_s, is_stopped)
         threading.Thread(target=self._watch, args=arguments, name="braid-watch", daemon=True).start()
         try:
             yield
@@ -154,15 +149,9 @@ class Child:
             with self._lock:
                 answered.set()
 
-    def _watch(self, answered: threading.Event, timeout_s: float, is_stopped: IsStopped, patience: float) -> None:
-        begun, before = time.monotonic(), queued_s(self._process.pid)
-
-        def left_s() -> float:
-            queued = min(queued_s(self._process.pid) - before, (patience - 1) * timeout_s)
-            return timeout_s + queued - (time.monotonic() - begun)
-
-        while not answered.wait(min(LOOK_EVERY_S, max(SHORTEST_LOOK_S, left_s()))):
-            timed_out = left_s() <= 0
+    def _watch(self, answered: threading.Event, deadline: float, is_stopped: IsStopped) -> None:
+        while not answered.wait(min(LOOK_EVERY_S, max(0.0, deadline - time.monotonic()))):
+            timed_out = time.monotonic() >= deadline
             if not timed_out and not is_stopped():
                 continue
             with self._lock:
@@ -170,13 +159,3 @@ class Child:
                     self.timed_out, self.stopped = timed_out, not timed_out
                     self._process.kill()
             return
-
-
-def queued_s(pid: int) -> float:
-    """Return how long the first thread of a process could have worked and had no processor; 0.0 where the system does
-    not say, as on macOS and Windows.
-    """
-    try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9  # in nanoseconds
-    except (OSError, IndexError, ValueError):
-        return 0.0

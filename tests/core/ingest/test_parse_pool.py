@@ -117,8 +117,8 @@ def test_a_reader_that_kept_the_network_is_logged_once_by_the_server(
 ) -> None:
     ask = ParseProcess.ask
 
-    def told(process: ParseProcess, *given: Any, **options: Any) -> Any:
-        return {**(ask(process, *given, **options) or {}), "office_has_network": True}
+    def told(process: ParseProcess, *given: Any) -> Any:
+        return {**(ask(process, *given) or {}), "office_has_network": True}
 
     own = ParsePool()
     try:
