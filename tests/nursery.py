@@ -58,7 +58,7 @@ def load(module: str, folder: str) -> None:
 
         for each in (*OF_SERVERS, "tests.forked_children"):
             importlib.import_module(each)
-        _wait_for_the_busiest_machine()
+        _have_servers_take_their_time()
         FOR_GOOD.enter_context(password_hashes_are_cheap())
         FOR_GOOD.enter_context(certificates_are_read_once())
         FOR_GOOD.enter_context(compiled_once(FileSystemBytecodeCache(folder)))
@@ -67,8 +67,8 @@ def load(module: str, folder: str) -> None:
         importlib.import_module(module)._import_readers()
 
 
-def _wait_for_the_busiest_machine() -> None:
-    """Let servers neither give way to neighbours nor be in a hurry when they end: they would end as if killed."""
+def _have_servers_take_their_time() -> None:
+    """Have servers not give way to neighbours, and wait for their work when they end: else it is as if killed."""
     from braid.app import prefork, server
     from braid.core import priority
     from tests.worlds import AT_LAST_S

@@ -77,7 +77,11 @@ class Served:
     def stop(self) -> int:
         """End it, with all processes that it started, as a service manager does; returns the exit status."""
         os.killpg(self.process.pid, signal.SIGTERM)
-        status = self.process.wait(WAIT_S)
+        try:
+            status = self.process.wait(WAIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            raise
         assert self.process.stdout is not None
         self.process.stdout.close()
         return status

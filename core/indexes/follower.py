@@ -195,7 +195,8 @@ class IndexFollower:
             return self._advance(collection, state, head, doubt=doubt)
         except BraidError as error:
             self.is_idle = False
-            self._fail(collection, error)
+            if not self._stopping.is_set():  # else the index may have been closed amid a call
+                self._fail(collection, error)
             return False
 
     def _look_after(self, collection: str, state: IndexState | None, head: int, *, doubt: bool) -> None:
@@ -379,6 +380,8 @@ class IndexFollower:
             try:
                 return self.index.drop(collection)
             except IndexUnavailableError as error:
+                if self._stopping.is_set():
+                    raise
                 logger.warning("%s", error)
         self._store_is_broken = False
         states = self._changes.states(self.name)

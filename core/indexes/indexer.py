@@ -31,8 +31,8 @@ LONGEST_POLL_S = 2.0
 """A look at 10,000 collections takes half a second: the next comes after four times as long, or after two seconds."""
 COPY_POLL_S = 10.0
 """Time between two looks at the copy in Chroma, for which nobody waits, and before the first one."""
-COPY_CLOSING_S = 5.0
-"""Time for what is being written to the copy when the process stops. Chroma may take longer only to be opened."""
+COPY_CLOSING_S = 8.0
+"""Time that the copy has to end what it does when the process stops: only to open Chroma may take longer."""
 WAIT_S = 0.02
 LONGEST_WAIT_S = 1.0
 """Shortest and longest seconds between two looks of a caller that waits for the indexes."""
@@ -113,14 +113,17 @@ class Indexer:
             self._looked[leg].wait(max(0.0, deadline - time.monotonic()))
 
     def stop(self) -> None:
-        """Finish the running batches and stop; what is left is done at the next start. The copy has a few seconds."""
+        """Finish the running batches and stop; what is left is done at the next start. A batch of the copy that takes
+        longer than `COPY_CLOSING_S` is broken off: the collection's copy is then written again as a whole.
+        """
         self._stopping.set()
+        deadline = time.monotonic() + COPY_CLOSING_S
         for event in (*self._wakes.values(), self._keywords_done, self._finished):
             event.set()
         for name, thread in self._threads.items():
             if thread.ident is None:
                 continue
-            thread.join(COPY_CLOSING_S if name == "chroma" else None)
+            thread.join(max(0.0, deadline - time.monotonic()) if name == "chroma" else None)
             if thread.is_alive() and self._copy is not None:
                 self._copy.close()
                 thread.join()

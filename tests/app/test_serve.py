@@ -100,8 +100,11 @@ def test_serve_answers_refuses_a_second_owner_and_stops_in_order(tmp_path: Path,
         with pytest.raises(NotOwnerError, match=f"process {running.pid} at {url}"):
             server.serve(Settings(data_dir=tmp_path / "data", port=port))
         running.send_signal(signal.SIGTERM)
-        _, log = running.communicate(timeout=WAIT_S)
-    assert running.returncode == 0
+        try:
+            _, log = running.communicate(timeout=WAIT_S)
+        finally:
+            running.kill()  # where it has not ended
+    assert running.returncode == 0, log
     assert re.search(r"event=started version=\S+ database=sqlite embedding_model=\S+ url=http", log)
     assert "%E3" not in log
     assert "ああ" not in log

@@ -63,8 +63,8 @@ def test_what_a_stop_still_waits_for_is_logged(
     monkeypatch.setattr(os, "_exit", statuses.append)
     end, beginning = os.pipe()
     with open(end, "rb") as stream, open(beginning, "wb"):
-        waiting = threading.Thread(target=receive, args=(stream,), name="reader")
+        waiting = threading.Thread(target=receive, args=(stream,))
         waiting.start()
-        eventually(lambda: (server._end_overdue(), "reader=braid.core.processes.frames:" in caplog.text)[1])
+        eventually(lambda: (server._end_overdue(), "braid.core.processes.frames:" in caplog.text)[1])
     waiting.join(WAIT_S)
     assert set(statuses) == {1}

@@ -135,8 +135,10 @@ def test_a_bomb_in_a_pdf_costs_its_own_page_alone(pool: ParsePool, tmp_path: Pat
     parsed = pool.parse(Incoming.from_file(path, path.name), IngestOptions())
     assert [chunk.text for chunk in parsed.chunks] == ["The second page can be read."]
     with contextlib.suppress(UnreadableDocumentError):  # it may take too much memory
-        pool.draw_page(path, 1, filename=path.name, timeout_s=20)
-    assert pool.draw_page(path, 2, filename=path.name, timeout_s=20).text.strip() == "The second page can be read."
+        pool.draw_page(path, 1, filename=path.name, timeout_s=AT_LAST_S)
+    assert (
+        pool.draw_page(path, 2, filename=path.name, timeout_s=AT_LAST_S).text.strip() == "The second page can be read."
+    )
 
 
 def test_memory_does_not_grow_with_the_pages_of_a_file(pool: ParsePool, tmp_path: Path) -> None:
@@ -148,10 +150,10 @@ def test_memory_does_not_grow_with_the_pages_of_a_file(pool: ParsePool, tmp_path
         canvas.drawText(text)
         canvas.showPage()
     canvas.save()
-    pool.draw_page(path, 1, filename=path.name, timeout_s=20)
+    pool.draw_page(path, 1, filename=path.name, timeout_s=AT_LAST_S)
     before = peak_mb(pool)
     parsed = pool.parse(Incoming.from_file(path, path.name), IngestOptions())
     assert parsed.chunks[-1].page == PAGES
     for number in (1, PAGES // 2, PAGES):
-        assert f"of page {number} tells" in pool.draw_page(path, number, filename=path.name, timeout_s=20).text
+        assert f"of page {number} tells" in pool.draw_page(path, number, filename=path.name, timeout_s=AT_LAST_S).text
     assert peak_mb(pool) - before < 60, "MiB; python -m benchmarks.cited_pages has a file of 2,000 pages"
