@@ -3,7 +3,7 @@
 Loading takes longer than most tests. Those that have Chroma open or read files differ from those of
 `braid.core.processes.child` in nothing but their beginning, parent and priority. Servers and commands differ from those
 that people start in their beginning and parent, in their end, which frees nothing and is given any time, in the seed of
-sets, which all have, in the locale, which is UTF-8, in OpenBLAS, which has one thread, in the priority of their threads,
+sets, which all have, in the locale, which is UTF-8, in OpenBLAS, which has one thread, in their threads' priority,
 in the children that read files, and in what `tests.cheap` and `tests.compiled` do. Where a test is about one of these,
 or about what is loaded, it starts them `in_earnest`.
 """
