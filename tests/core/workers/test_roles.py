@@ -227,7 +227,7 @@ def test_the_owners_failures_are_told_to_all(pair: tuple[Braid, Braid]) -> None:
     model.failing = False
     owner.indexer.suspect("dense", "user_1")
     assert guest.indexer.wait(WAIT_S)
-    assert guest.indexer.leg_progress("dense", "user_1").error == ""
+    eventually(lambda: guest.indexer.leg_progress("dense", "user_1").error == "")  # told after it is found
     assert guest.search("a kite on the wind", user_id=1, mode="semantic").hits[0].passage.source == "new"
 
 
