@@ -126,8 +126,10 @@ def test_one_that_only_serves_shows_and_finds_what_another_indexes(open_member: 
             lambda braid=braid: told(braid) == [("bm25", "ready", 0), ("dense", "ready", 0)]
         )  # kept for a second
 
+    working.close()  # else it may have done it before it is looked at
     serving.indexer.rebuild("bm25", "user_1")
     assert serving.indexer.states([("bm25", "user_1")])[0].state == "rebuilding"
+    open_member()
     assert serving.indexer.wait(WAIT_S)
     assert sources(serving, "pump") == {"pump"}
 
