@@ -175,7 +175,11 @@ class MilvusServer:
             except MilvusException:
                 if not client.has_collection(name, timeout=TIMEOUT_S):  # another process has just made it
                     raise
-            client.create_index(name, indexes, timeout=TIMEOUT_S)
+            try:
+                client.create_index(name, indexes, timeout=TIMEOUT_S)
+            except MilvusException:
+                if not client.list_indexes(name):  # here, too
+                    raise
             client.load_collection(name, timeout=TIMEOUT_S)
         self._known.add(name)
 

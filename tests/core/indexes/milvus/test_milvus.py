@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from pymilvus import DataType
+from pymilvus import DataType, MilvusClient
 from pymilvus.exceptions import MilvusException
 
 from braid.app.user.index_progress import progress_with
@@ -310,6 +310,22 @@ def test_an_error_of_grpc_is_an_outage_too(shelf: Shelf) -> None:
     ):
         raise MilvusException(code=grpc.StatusCode.UNAVAILABLE, message=of_grpc)
     assert "_InactiveRpcError" in caught.value.inner, "for the log"
+
+
+def test_two_processes_may_make_a_store_at_once(
+    tmp_path: Path, in_milvus: IndexOptions, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make = MilvusClient.create_index
+
+    def made_by_another(client: MilvusClient, *given: Any, **options: Any) -> None:
+        make(client, *given, **options)
+        make(client, *given, **options)
+
+    monkeypatch.setattr(MilvusClient, "create_index", made_by_another)
+    with open_shelf(tmp_path / "data", HashEmbeddings(), index_options=in_milvus).braid as braid:
+        catch_up(braid)
+        assert braid.search("cat", user_id=1).hits
+    assert not caplog.messages
 
 
 def test_a_half_made_store_is_made_whole(shelf: Shelf, milvus: MilvusLite) -> None:
