@@ -142,7 +142,9 @@ class MilvusServer:
         """
         if name not in self._known:
             with self.answering() as client:
-                if not client.has_collection(name, timeout=timeout_s) or not client.list_indexes(name):
+                if not client.has_collection(name, timeout=timeout_s) or not client.list_indexes(
+                    name, timeout=timeout_s
+                ):
                     self.seen.clear()
                     return False  # or it was being made when its process was killed
                 client.load_collection(name, timeout=timeout_s)
@@ -178,7 +180,7 @@ class MilvusServer:
             try:
                 client.create_index(name, indexes, timeout=TIMEOUT_S)
             except MilvusException:
-                if not client.list_indexes(name):  # here, too
+                if not client.list_indexes(name, timeout=TIMEOUT_S):  # here, too
                     raise
             client.load_collection(name, timeout=TIMEOUT_S)
         self._known.add(name)
