@@ -88,7 +88,7 @@ class Indexer:
         self._stopping = threading.Event()
         self._keywords_done = threading.Event()
         self._finished = threading.Event()
-        self._legs, self._copy = tuple(follow), copy
+        self._legs = tuple(follow)
         followed: tuple[IndexName, ...] = (*follow, "chroma") if "dense" in follow and copy else self._legs
         self._threads = {
             name: threading.Thread(target=self._run, args=(name,), name=f"braid-{name}", daemon=True)
@@ -124,8 +124,8 @@ class Indexer:
             if thread.ident is None:
                 continue
             thread.join(max(0.0, deadline - time.monotonic()) if name == "chroma" else None)
-            if thread.is_alive() and self._copy is not None:
-                self._copy.close()
+            if thread.is_alive():
+                self.followers[name].index.close()
                 thread.join()
 
     def wake(self) -> None:
