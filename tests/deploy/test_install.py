@@ -46,7 +46,7 @@ def test_what_pip_is_told_is_told_to_uv(listed: str, told: Mapping[str, str]) ->
 
 
 class Installers:
-    """Stands in for pip and uv; each of ``failing`` fails, or cannot be run at all."""
+    """Does what pip and uv are asked, or fails: each of ``failing`` ends with an error, or cannot be run at all."""
 
     def __init__(self, *failing: str) -> None:
         self.failing = failing
