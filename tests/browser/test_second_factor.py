@@ -63,6 +63,7 @@ def test_a_second_factor_is_set_up_and_used_by_keyboard_on_a_phone(
     looked_at(page, "on")
 
     page = open_anonymous("login", viewport=PHONE, locale=language)
+    expect(page.locator("input[name=name]")).to_be_focused()  # which comes after the page has loaded
     page.keyboard.type(robin)
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)
