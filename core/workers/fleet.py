@@ -162,13 +162,19 @@ class Fleet:
     def beat(self) -> float:
         """Say that this process lives, and do what is to be done each time; return the seconds until the next time."""
         pause_s = self.member.lease_s / BEATS
-        for act in (self.member.beat, *self._each_beat):
+        for act in (self._renew, *self._each_beat):
             try:
                 act()
             except Exception as error:  # the edge of a thread: it must outlive an outage of the database
                 log_failure(logger, "the heartbeat of this process", error)
                 pause_s = min(pause_s, BEAT_AGAIN_S)
         return pause_s
+
+    def _renew(self) -> None:
+        """Say that this process lives. What it was woken for while it was not sure of that, it left to others."""
+        was_sure = self.member.is_sure
+        if not self.member.beat() or not was_sure:
+            self.hear("")
 
 
 def _weakly(hear: Callable[[str], object]) -> Callable[[str], object]:

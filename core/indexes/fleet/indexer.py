@@ -44,7 +44,7 @@ class Sharing:
     def look(self) -> bool:
         """Take what is free and has work, up to this member's part, and give back what is idle or too much.
 
-        Returns whether anything was taken.
+        Returns whether there was anything to take.
         """
         work, now = self._with_work(), time.monotonic()
         mine = set(self._member.held(INDEX))
@@ -179,6 +179,7 @@ class FleetIndexer(ReadingIndexer):
                 self._before_work()
                 if self._sharing.look():
                     super()._wake(self._legs)
+                    self._look_for_work.set()  # another may have been quicker, and has left something else
             except Exception as error:  # the edge of a thread, which must survive an outage of the database
                 log_failure(logger, "sharing the collections, which will be tried again", error)
             took_s = time.monotonic() - began

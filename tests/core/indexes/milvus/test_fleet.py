@@ -16,9 +16,10 @@ from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInpu
 from braid.core.indexes.fleet.claimed import INDEX, ClaimedIndex, ClaimedLog, ClaimLostError
 from braid.core.indexes.fleet.follower import FleetFollower
 from braid.core.indexes.fleet.indexer import FleetIndexer
+from braid.core.indexes.follower import IndexFollower
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger.change_log import IndexState
-from braid.core.ledger.member import Living
+from braid.core.ledger.member import Living, Member
 from braid.core.workers.fleet import Fleet
 from tests.fakes import HashEmbeddings
 from tests.milvus_server import MilvusLite
@@ -61,6 +62,11 @@ def fleet_of(braid: Braid) -> Fleet:
 
 def follows(braid: Braid) -> set[str]:
     return set(fleet_of(braid).member.held(INDEX))
+
+
+def _claimed(follower: IndexFollower) -> ClaimedLog:
+    assert isinstance(follower, FleetFollower)
+    return follower._claimed
 
 
 def cut_off(braid: Braid) -> None:
@@ -183,6 +189,48 @@ def test_another_takes_over_from_one_that_was_cut_off_which_comes_back_as_a_new_
     assert fleet_of(first).member.name != before
     assert second.living() == Living(2, 2)
     assert metric(Gauges(second, min_free_mb=0, embedding_model=""), "braid_members_died_total") == 1
+
+
+def test_one_whose_heartbeat_was_late_goes_on(open_member: Open) -> None:
+    """Nobody else was there to declare it dead."""
+    braid = open_member()
+    dataset = new_dataset(braid)
+    braid.ledger.put_document(dataset, document("pump", "the pump"))
+    assert braid.indexer.wait(WAIT_S)
+    cut_off(braid)
+    eventually(lambda: not follows(braid))
+    braid.ledger.put_document(dataset, document("tank", "the tank"))
+    eventually(lambda: not any(_claimed(each).following for each in braid.indexer.followers.values()))
+
+    def is_done_with_heartbeats() -> bool:
+        fleet_of(braid).beat()
+        return all(part.pending == 0 for part in braid.indexer.states([("bm25", "user_1"), ("dense", "user_1")]))
+
+    eventually(is_done_with_heartbeats)
+
+
+def test_one_that_is_beaten_to_a_collection_takes_another(open_member: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that look at the same time may want the same one, and another is left."""
+    monkeypatch.setattr("braid.core.workers.fleet.LEASE_S", NEVER_S)
+    serving = open_member(work=False)
+    for name in ("ann", "ben"):
+        serving.ledger.put_document(new_dataset(serving, name), document("pump", "the pump"))
+    quicker = Member(serving.ledger.database)
+    quicker.claim([INDEX + "user_1", INDEX + "user_2"])
+    working = open_member()
+    eventually(fleet_of(working).is_woken)
+    claims, looks = Member.claims, []
+
+    def claims_a_moment_ago(self: Member) -> dict[str, str]:
+        looks.append(self.name)
+        return claims(self) if len(looks) > 1 else {}
+
+    monkeypatch.setattr(Member, "claims", claims_a_moment_ago)
+    monkeypatch.setattr("random.sample", lambda names, count: sorted(names)[:count])
+
+    quicker.release([INDEX + "user_2"])
+
+    eventually(lambda: follows(working) == {"user_2"})
 
 
 def test_one_that_closes_frees_its_collections_at_once(open_member: Open, monkeypatch: pytest.MonkeyPatch) -> None:
