@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 import itertools
+import logging
 import os
 import shutil
 import signal
@@ -80,9 +81,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(autouse=True)
 def nothing_has_failed() -> None:
-    """Models that failed in a test of this process are not ill in the next one; outages are counted and logged anew."""
+    """Models that failed in a test of this process are not ill in the next one; outages are counted and logged anew,
+    and what is logged is not what a server or a command of another test said.
+    """
     MODEL_CALLS.forget()
     outages.forget()
+    for name in ("braid", "braid.core.ingest.readers"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")
