@@ -82,7 +82,7 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.fixture(autouse=True)
 def nothing_has_failed() -> None:
     """Models that failed in a test of this process are not ill in the next one; outages are counted and logged anew,
-    and what is logged is not what a server or a command of another test said.
+    and the level of the log is not the one that a server or a command of another test has set.
     """
     MODEL_CALLS.forget()
     outages.forget()

@@ -273,11 +273,11 @@ class Indexer:
         return {name: state.applied_seq for name, state in states.items() if state.state == "ready"}
 
     def _run(self, index: IndexName) -> None:
-        wake, retry_s = self._wakes[index], self._pause_s(index)
+        wake, pause_s, retry_s = self._wakes[index], self._pause_s(index), 0.0
         look = _Look(self.followers[index], self._changes, self._before_work)
         lower_thread_priority()
         if index == "chroma":
-            wake.wait(retry_s)
+            wake.wait(pause_s)
             if "bm25" not in self._legs:
                 self._keywords_done.set()
         while not self._stopping.is_set():
@@ -296,15 +296,15 @@ class Indexer:
                         self._finished.set()
                     look.done()
                 self._looked[index].set()
-                retry_s = self._pause_s(index, time.monotonic() - began)
+                pause_s, retry_s = self._pause_s(index, time.monotonic() - began), 0.0
             except Exception as error:  # the edge of a thread, which must survive an outage of the database
                 log_failure(logger, f"indexing {index}, which will be tried again", error)
-                retry_s = min(2 * retry_s, 30.0)
+                retry_s = min(2 * retry_s or POLL_S, 30.0)
             if not busy:
                 if index == "bm25":
                     self._keywords_done.set()
                 look.follower.index.rest()
-                wake.wait(retry_s)
+                wake.wait(retry_s or pause_s)
 
     def _pause_s(self, index: IndexName, took_s: float = 0.0) -> float:
         return _poll_s(index, took_s, least_s=self._poll_s if self.followers[index].is_idle else POLL_S)

@@ -65,6 +65,8 @@ class Member:
         self.lease_s = lease_s
         self.lost = 0
         """How often it was declared dead while it lived."""
+        self.lapsed = False
+        """Whether it could not be sure of what it had claimed when its last heartbeat was answered."""
         self.found_dead = 0
         self._database = database
         self._on_join = on_join
@@ -98,13 +100,15 @@ class Member:
         with self._database.write() as connection:
             is_there = bool(execute(connection, prepared.BEAT, name=name).rowcount)
         if is_there:
-            self._confirmed = began
+            before, self._confirmed = self._confirmed, began
+            self.lapsed = self._clock() - before >= self.lease_s
             if was_sure:
                 self._remove_dead()
             return True
         logger.warning("event=declared_dead process=%s", name)
         with self._changing:
             self.lost += 1
+            self.lapsed = True
             self._join()
         return False
 

@@ -171,9 +171,9 @@ class Fleet:
         return pause_s
 
     def _renew(self) -> None:
-        """Say that this process lives. What it was woken for while it was not sure of that, it left to others."""
-        was_sure = self.member.is_sure
-        if not self.member.beat() or not was_sure:
+        """Say that this process lives. While it was not sure of that it left alone what it was woken for."""
+        self.member.beat()
+        if self.member.lapsed:
             self.hear("")
 
 

@@ -44,8 +44,11 @@ class Sharing:
     def look(self) -> bool:
         """Take what is free and has work, up to this member's part, and give back what is idle or too much.
 
-        Returns whether there was anything to take.
+        Returns whether it tried to take any: another member may have been quicker. One that is not sure that it is not
+        declared dead leaves all as it is.
         """
+        if not self._member.is_sure:
+            return False
         work, now = self._with_work(), time.monotonic()
         mine = set(self._member.held(INDEX))
         self._worked_at = {name: self._worked_at.get(name, now) for name in mine}
@@ -137,6 +140,7 @@ class FleetIndexer(ReadingIndexer):
 
     def stop(self) -> None:
         """Finish the running batches and stop."""
+        self._stopping.set()
         self._look_for_work.set()
         super().stop()
         if self._sharing_thread.ident is not None:
@@ -172,19 +176,19 @@ class FleetIndexer(ReadingIndexer):
 
     def _share(self) -> None:
         """Claim and give back, at once when there may be work."""
-        took_s = 0.0
         while not self._stopping.is_set():
-            began = time.monotonic()
+            began, is_woken = time.monotonic(), self._is_woken()
             try:
                 self._before_work()
                 if self._sharing.look():
                     super()._wake(self._legs)
-                    self._look_for_work.set()  # another may have been quicker, and has left something else
+                    self._look_for_work.set()  # for what is left where another was quicker
             except Exception as error:  # the edge of a thread, which must survive an outage of the database
                 log_failure(logger, "sharing the collections, which will be tried again", error)
+                is_woken = False  # for this once more
             took_s = time.monotonic() - began
             pause_s = max(POLL_S, POLLS * took_s)
-            self._look_for_work.wait(max(SLOW_POLL_S, pause_s) if self._is_woken() else pause_s)
+            self._look_for_work.wait(max(SLOW_POLL_S, pause_s) if is_woken else pause_s)
             self._stopping.wait(POLLS * took_s)  # it is woken for each of a thousand documents
             self._look_for_work.clear()
 

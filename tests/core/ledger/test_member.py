@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from braid.core.ledger.database import IDLE_IN_TRANSACTION_S, Database
+from braid.core.ledger.database import IDLE_IN_TRANSACTION_S, Database, execute
 from braid.core.ledger.member import LEASE_S, Living, Member, seconds_since_boot
 
 
@@ -147,6 +148,30 @@ def test_after_an_outage_for_all_nobody_is_buried_who_comes_back(new_member: Cal
     assert first.beat()
 
     assert first.holder("tidy")
+
+
+def test_one_whose_heartbeat_was_late_is_told_so(
+    new_member: Callable[..., Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if the lease ended while the database was asked: who looked meanwhile let go of all that it had."""
+    clock = Clock()
+    member = new_member(clock=clock)
+    assert member.beat()
+    assert not member.lapsed
+    clock.now += 2 * LEASE_S
+    assert member.beat()
+    assert member.lapsed
+    assert member.beat()
+    assert not member.lapsed
+
+    def late(*given: Any, **values: Any) -> Any:
+        clock.now += LEASE_S / 2
+        return execute(*given, **values)
+
+    monkeypatch.setattr("braid.core.ledger.member.execute", late)
+    clock.now += LEASE_S * 0.6
+    assert member.beat()
+    assert member.lapsed
 
 
 def test_the_living_are_counted(new_member: Callable[..., Member]) -> None:
