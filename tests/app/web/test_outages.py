@@ -345,11 +345,13 @@ def test_a_disk_without_a_free_byte_under_load_loses_nothing(tmp_path: Path, cap
 def test_a_disk_that_fills_up_and_a_ledger_that_turns_read_only_lose_nothing(
     braid: Braid, caplog: pytest.LogCaptureFixture
 ) -> None:
-    engine = braid.ledger.database.engine
+    engine, now = braid.ledger.database.engine, ["PRAGMA query_only = off"]
+    # Before the load: no listener may be added while another thread connects.
+    event.listen(engine, "connect", lambda connection, _: connection.execute(now[0]))
 
     def everywhere(pragma: str) -> Callable[[], None]:
         def set_it() -> None:
-            event.listen(engine, "connect", lambda connection, _: connection.execute(pragma))
+            now[0] = pragma
             engine.dispose()
 
         return set_it
