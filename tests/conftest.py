@@ -38,8 +38,6 @@ from tests.fakes import HashEmbeddings
 from tests.forked_children import forked_children
 from tests.worlds import WAIT_S, document
 
-hypothesis_settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-hypothesis_settings.load_profile("any load")
 FSYNC = os.fsync
 MAKE_ENGINE, MIGRATE = database._make_engine, schema._migrate
 MEMORY, LEAST_MEMORY = Path("/dev/shm"), 8 * 2**30
@@ -54,6 +52,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     modes.load(config)
+    hypothesis_settings.register_profile(  # the same values each time; `make long` looks for others
+        "any load",
+        deadline=None,
+        derandomize=not config.getoption("--long"),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    hypothesis_settings.load_profile("any load")
     # A script ignores it for what it starts in the background, and so would all that the tests start.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

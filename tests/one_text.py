@@ -213,8 +213,8 @@ MARKS_OF_MARKDOWN = "*_~#>|+=-\\`<!"
 
 
 def is_numbered(said: str) -> bool:
-    """Whether it has an item of a numbered list, once it is stored: a NUL before a number is not."""
-    return bool(NUMBERED.search(storable(said)))
+    """Whether it has an item of a numbered list, once it is stored: a NUL before a number is not, a CR is a line."""
+    return bool(NUMBERED.search(meant(said)))
 
 
 def shows_every_letter(said: str) -> bool:

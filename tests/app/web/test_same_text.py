@@ -39,6 +39,7 @@ def many(number: int) -> settings:
 def test_a_text_is_one_wherever_it_goes(desk: Desk, is_long: bool) -> None:
     @many((LONG if is_long else SHORT) // AT_ONCE)
     @example([("\ud83d\ude00 and half \ud83d", 1), ("a\r\n```\r\nx[1]\r\n```\r\nb\x00c", 1)])
+    @example([("a\r1. \u2028", 4)])
     @example([("[^1]{3} in `[^1]` and\n[^1]: no note", 3), ("| a | b |\n|---|---|\n| 1 | 2 | 3 |\n", 5)])
     @given(TEXTS)
     def check(texts: list[tuple[str, int]]) -> None:
