@@ -177,12 +177,13 @@ class FleetIndexer(ReadingIndexer):
     def _share(self) -> None:
         """Claim and give back, at once when there may be work."""
         while not self._stopping.is_set():
-            began, is_woken = time.monotonic(), self._is_woken()
+            began = time.monotonic()
             try:
                 self._before_work()
                 if self._sharing.look():
                     super()._wake(self._legs)
                     self._look_for_work.set()  # for what is left where another was quicker
+                is_woken = self._is_woken()
             except Exception as error:  # the edge of a thread, which must survive an outage of the database
                 log_failure(logger, "sharing the collections, which will be tried again", error)
                 is_woken = False  # for this once more
