@@ -172,9 +172,11 @@ class Fleet:
 
     def _renew(self) -> None:
         """Say that this process lives. While it was not sure of that it left alone what it was woken for."""
-        self.member.beat()
-        if self.member.lapsed:
-            self.hear("")
+        try:
+            self.member.beat()
+        finally:  # also where it lives and only the dead could not be removed
+            if self.member.lapsed:
+                self.hear("")
 
 
 def _weakly(hear: Callable[[str], object]) -> Callable[[str], object]:
