@@ -38,6 +38,7 @@ def test_a_dataset_is_shared_and_taken_back_by_keyboard_on_a_phone(
     page.keyboard.press("Tab")
     expect(page.locator("#share-name")).to_be_focused()
     page.keyboard.type("rob")
+    expect(page.locator("#people option")).to_have_count(1)
     expect(page.locator("#people option")).to_have_attribute("value", "Robin Hood")
     picture(page, "share-phone")
     page.locator("#share-name").fill("Robin Hood")
