@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import chromadb
 import pytest
@@ -73,7 +74,7 @@ def write_judged_set(folder: Path) -> Path:
 
 def fill_collection(model: HashEmbeddings) -> chromadb.Collection:
     """A collection in memory that plain Chroma code has made."""
-    collection = chromadb.EphemeralClient().create_collection("examples")
+    collection = chromadb.EphemeralClient().create_collection(f"examples-{uuid4()}")
     texts = {"pump": DOCUMENTS["pump.md"][0], "valve": DOCUMENTS["valve.md"][0]}
     collection.add(ids=list(texts), documents=list(texts.values()), embeddings=model.embed_documents([*texts.values()]))
     return collection

@@ -7,6 +7,7 @@ they are made.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 import threading
 import time
@@ -73,6 +74,12 @@ def new_processes() -> BaseContext:
     context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
     context.set_forkserver_preload(["pytest", __name__])
     return context
+
+
+def processor_s(process: int) -> float:
+    """Return the processor's time that a process has taken, without that of its children."""
+    user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 # ---------------------------------------------------------------- the indexes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import binascii
-import os
 import re
 import threading
 import zlib
@@ -19,7 +18,7 @@ from braid.core.accounts.credentials import ApiTokens
 from braid.core.data_directory import DataDirectory
 from tests.forked_children import in_earnest
 from tests.served import Served
-from tests.worlds import WAIT_S
+from tests.worlds import WAIT_S, processor_s
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc")
 
@@ -75,7 +74,7 @@ def attributes() -> str:
 @contextmanager
 def watched(served: Served) -> Iterator[None]:
     """The server answers while it is given something to parse, which takes none of its own time, and does not grow."""
-    statuses, worked_s, before, done = set(), processor_s(served), peak_kib(served), threading.Event()
+    statuses, worked_s, before, done = set(), processor_s(served.process.pid), peak_kib(served), threading.Event()
 
     def ask() -> None:
         while not done.wait(0.1):
@@ -89,14 +88,8 @@ def watched(served: Served) -> Iterator[None]:
         done.set()
         asking.join()
     assert statuses <= {200}
-    assert processor_s(served) - worked_s < OWN_S
+    assert processor_s(served.process.pid) - worked_s < OWN_S
     assert peak_kib(served) - before < GROWTH_KIB
-
-
-def processor_s(served: Served) -> float:
-    """Return the processor's time that the server has taken, without that of its readers."""
-    user, system = Path(f"/proc/{served.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_kib(served: Served) -> int:

@@ -331,13 +331,13 @@ class Hanging(HashEmbeddings):
 
 
 def test_closing_does_not_wait_for_a_model_that_hangs(tmp_path: Path) -> None:
-    embeddings, options = Hanging(), IndexOptions(leg_timeout_s=0.05)
+    embeddings, options = Hanging(), IndexOptions(leg_timeout_s=2.0)
     braid = ByHand(tmp_path, embedding_model=embeddings, index_options=options)
     braid.ledger.put_document(add_notes(braid.ledger), document("pump.md", "The pump runs"))
     catch_up(braid)
     found = braid.search("pump", user_id=1)
     assert [hit.passage.source for hit in found.hits] == ["pump.md"]
-    assert any("took longer than 0.05 s" in part.reason for part in found.degraded)
+    assert any("took longer than 2 s" in part.reason for part in found.degraded)
     closing = threading.Thread(target=braid.close)
     closing.start()
     try:
@@ -358,7 +358,7 @@ class Hanging(HashEmbeddings):
     def embed_query(self, text):
         threading.Event().wait()
 
-braid = Braid({str(tmp_path)!r}, embedding_model=Hanging(), index_options=IndexOptions(leg_timeout_s=0.05))
+braid = Braid({str(tmp_path)!r}, embedding_model=Hanging(), index_options=IndexOptions(leg_timeout_s=2.0))
 dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
 braid.add(["The pump runs"], dataset=dataset)
 assert braid.indexer.wait(60)

@@ -479,7 +479,7 @@ def test_a_search_says_that_vectors_are_being_written(
         return read(log, collection, model)
 
     monkeypatch.setattr(ChangeLog, "vectors_of", read_later)
-    braid = open_braid(leg_timeout_s=0.5)
+    braid = open_braid(leg_timeout_s=2.0)
     try:
         result = braid.search("cat", user_id=1)
         assert [hit.passage.text for hit in result.hits] == ["The cat sat on the mat"]

@@ -10,6 +10,8 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,10 @@ from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
 from tests.forked_children import in_earnest
-from tests.worlds import AT_LAST_S, WAIT_S, add_notes
+from tests.worlds import AT_LAST_S, WAIT_S, add_notes, processor_s
 
 OPTIONS = IngestOptions()
+SLOW = b"a,b\n" + b"1,2\n" * 1_000_000
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,11 +51,37 @@ def pool(as_in_a_server: None) -> Iterator[ParsePool]:
 
 
 def parse(
-    pool: ParsePool, folder: Path, filename: str, content: bytes, options: IngestOptions = OPTIONS
+    pool: ParsePool,
+    folder: Path,
+    filename: str,
+    content: bytes,
+    options: IngestOptions = OPTIONS,
+    timeout_s: float | None = None,
 ) -> DocumentInput:
     path = folder / "0123"
     path.write_bytes(content)
-    return pool.parse(Incoming(f"files/{filename}", filename, 5.0, "hash", len(content), path), options)
+    incoming = Incoming(f"files/{filename}", filename, 5.0, "hash", len(content), path)
+    return pool.parse(incoming, options, timeout_s=timeout_s)
+
+
+@contextmanager
+def when_it_reads(process: int, act: Callable[[], object]) -> Iterator[None]:
+    """Call ``act`` as soon as the process is at work on what is given to it inside."""
+    before, over = processor_s(process), threading.Event()
+
+    def watch() -> None:
+        while processor_s(process) < before + 0.05:
+            if over.wait(0.01):
+                return
+        act()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
 
 
 def processes(pool: ParsePool) -> list[int]:
@@ -195,26 +224,29 @@ def test_too_much_memory_ends_the_process_and_names_the_limit(pool: ParsePool, t
     assert parse(pool, tmp_path, "next.md", b"# Next\n\ntext").title == "Next"
 
 
-def test_too_much_time_is_named_and_the_next_file_is_read(tmp_path: Path) -> None:
-    hasty = ParsePool(timeout_s=1.0)
+def test_too_much_time_is_named_and_the_next_file_is_read(pool: ParsePool, tmp_path: Path) -> None:
+    hasty = ParsePool(timeout_s=0.1)
+    too_long = r"slow\.csv took more than 0\.1 seconds to read; split it"
+    started = time.monotonic()
     try:
-        parse(hasty, tmp_path, "a.md", b"text")  # once started, it is fast enough
-        started = time.monotonic()
-        with pytest.raises(UnreadableDocumentError, match=r"slow\.csv took more than 1 seconds to read; split it"):
-            parse(hasty, tmp_path, "slow.csv", b"a,b\n" + b"1,2\n" * 1_000_000)
-        assert time.monotonic() - started < WAIT_S
-        assert parse(hasty, tmp_path, "next.md", b"text").title == "next"
+        with pytest.raises(UnreadableDocumentError, match=too_long):
+            parse(hasty, tmp_path, "slow.csv", SLOW)
     finally:
         hasty.close()
+    with pytest.raises(UnreadableDocumentError, match=too_long):
+        parse(pool, tmp_path, "slow.csv", SLOW, timeout_s=0.1)
+    assert time.monotonic() - started < WAIT_S
+    assert parse(pool, tmp_path, "next.md", b"text").title == "next"
 
 
 def test_a_crash_is_named_and_the_next_file_is_read(pool: ParsePool, tmp_path: Path) -> None:
     parse(pool, tmp_path, "a.md", b"text")
     [process] = processes(pool)
-    killer = threading.Timer(0.3, os.kill, (process, signal.SIGSEGV))
-    killer.start()
-    with pytest.raises(UnreadableDocumentError, match=r"made the program that reads it crash \(SIGSEGV\)"):
-        parse(pool, tmp_path, "slow.csv", b"a,b\n" + b"1,2\n" * 1_000_000)
+    with (
+        pytest.raises(UnreadableDocumentError, match=r"made the program that reads it crash \(SIGSEGV\)"),
+        when_it_reads(process, partial(os.kill, process, signal.SIGSEGV)),
+    ):
+        parse(pool, tmp_path, "slow.csv", SLOW)
     assert parse(pool, tmp_path, "next.md", b"text").title == "next"
 
 
@@ -230,9 +262,8 @@ def test_closing_ends_the_processes_and_blames_no_document(tmp_path: Path) -> No
     closing = ParsePool()
     parse(closing, tmp_path, "a.md", b"text")
     [process] = processes(closing)
-    threading.Timer(0.3, closing.close).start()
-    with pytest.raises(ParserUnavailableError, match="is being closed"):
-        parse(closing, tmp_path, "slow.csv", b"a,b\n" + b"1,2\n" * 1_000_000)
+    with pytest.raises(ParserUnavailableError, match="is being closed"), when_it_reads(process, closing.close):
+        parse(closing, tmp_path, "slow.csv", SLOW)
     with pytest.raises(ParserUnavailableError):
         parse(closing, tmp_path, "b.md", b"text")
     with pytest.raises(ProcessLookupError):
@@ -281,10 +312,13 @@ def test_what_is_not_wanted_any_more_is_killed_and_the_next_file_is_read(pool: P
     parse(pool, tmp_path, "a.md", b"text")
     [process] = processes(pool)
     is_cancelled = threading.Event()
-    threading.Timer(0.3, is_cancelled.set).start()
     started = time.monotonic()
-    with pytest.raises(ParseStoppedError), pool.stopping(is_cancelled.is_set):
-        parse(pool, tmp_path, "slow.csv", b"a,b\n" + b"1,2\n" * 1_000_000)
+    with (
+        pytest.raises(ParseStoppedError),
+        pool.stopping(is_cancelled.is_set),
+        when_it_reads(process, is_cancelled.set),
+    ):
+        parse(pool, tmp_path, "slow.csv", SLOW)
     assert time.monotonic() - started < WAIT_S
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)

@@ -34,12 +34,12 @@ def test_a_collection_that_does_not_answer_is_named_and_the_others_are_searched(
 
     monkeypatch.setattr(Bm25Index, "statistics", hang)
     context = braid.manager._context
-    object.__setattr__(context, "leg_timeout_s", 0.3)
+    object.__setattr__(context, "leg_timeout_s", 2.0)
     try:
         result = braid.search("pump", user_id=user.id, dataset_ids=[own, guide], mode="keyword")
         assert [hit.passage.source for hit in result.hits] == ["a.md"]
         assert [(part.leg, part.collection) for part in result.degraded] == [("bm25", "shared_guide")]
-        assert "no answer within 0.3 s" in result.degraded[0].reason
+        assert "no answer within 2 s" in result.degraded[0].reason
     finally:
         hung.set()
     object.__setattr__(context, "leg_timeout_s", LONG_S)
