@@ -66,7 +66,7 @@ def parse(
 
 @contextmanager
 def when_it_reads(process: int, act: Callable[[], object]) -> Iterator[None]:
-    """Call ``act`` as soon as the process is at work on what is given to it inside."""
+    """Call ``act`` when the process has worked for 0.05 s on what is given to it inside."""
     before, over = processor_s(process), threading.Event()
 
     def watch() -> None:

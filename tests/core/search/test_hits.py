@@ -178,7 +178,7 @@ def test_a_search_reads_the_ledger_once(braid: Braid) -> None:
         assert len(braid.search("pump", user_id=user.id, dataset_ids=[own, guide], mode="keyword").hits) == 3
         return len(statements)
 
-    assert count() > 1
+    assert count() > 1  # what is kept between searches is read
     assert count() == 1
     braid.ledger.add_user("bob")
     assert count() == 6  # the user, their datasets, those of the collections and with terms, the heads, the passages
