@@ -263,10 +263,11 @@ def test_many_files_at_once(served: Served, is_long: bool) -> None:
 def test_a_server_that_is_stopped_amid_uploads_loses_none(tmp_path: Path) -> None:
     names = [f"report-{number}.pdf" for number in range(20)]
     files = [samples.pdf([[f"{name} page {number}"] for number in range(20)]) for name in names]
+    # It takes longer to read than all take to send.
     files[10] = samples.pdf([[f"line {line} of page {page}" for line in range(60)] for page in range(500)])
     with Served(tmp_path / "data", fake_model=True, MAX_FILE_MB=MAX_MB, JOB_WORKERS=1) as served:
         dataset_id, headers = served.new_dataset(), served.headers()
-        for name, content in zip(names, files, strict=True):  # to read that one takes longer than to send all
+        for name, content in zip(names, files, strict=True):
             assert served.upload(dataset_id, name, content, headers).status_code == 202
         assert served.stop() == 0
         assert served.spooled(), "nothing was left to do; the test shows nothing"

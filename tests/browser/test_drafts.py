@@ -75,7 +75,7 @@ def test_a_question_that_was_not_stored_is_there_after_a_reload(open_chat: Calla
 def test_nobody_else_sees_what_was_typed(open_chat: Callable[..., Page], chat: Chat) -> None:
     name = bob(chat)
     page = open_chat()
-    page.wait_for_load_state("networkidle")  # an answer under way would bring the cookie back
+    page.wait_for_load_state("networkidle")  # a late response would set the cookie again
     page.context.clear_cookies(name="braid_session")
     ask(page, DRAFT)
     page.get_by_role("link", name="Sign in again").click()
